@@ -1,0 +1,46 @@
+"""The switches and constants of retrieval, each with its help and its range.
+
+A frozen value without behaviour; `governance.config.GovernanceConfig` extends it and is stored whole in every turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ExperienceBase = Literal["fused", "cosine"]
+
+
+def setting(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
+    """A dataclass field that carries one line of help and, for numbers, the closed range allowed."""
+    return field(default=default, metadata={"help": help, "low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class RetrievalConfig:
+    """Everything that changes which candidates are found and what base score they get."""
+
+    knowledge_enabled: bool = setting(True, "Search the knowledge memory (documents).")
+    history_enabled: bool = setting(True, "Search the experience memory (past turns).")
+    role_prefix: bool = setting(False, "Put [User u][Assistant a] before the query (paper, section 3.3).")
+    bm25_enabled: bool = setting(True, "Use BM25 beside vectors on the knowledge route.")
+    history_bm25_enabled: bool = setting(True, "Use BM25 beside vectors on the experience route.")
+    context_lane: bool = setting(True, "Also match each turn together with the turn before it.")
+    experience_base: ExperienceBase = setting(
+        "fused", "Base score of an experience: 'fused' (RRF of its lanes) or 'cosine' (paper, equation 5)."
+    )
+    bm25_k1: float = setting(1.2, "BM25 term saturation (equation 2).", 0.0, 10.0)
+    bm25_b: float = setting(0.4, "BM25 length normalisation (equation 2).", 0.0, 1.0)
+    bm25_delta: float = setting(0.5, "Added to every BM25 idf (equation 2).", 0.0, 10.0)
+    knowledge_rrf_k: float = setting(60.0, "RRF constant of the knowledge route (equation 3).", 0.0, 1000.0)
+    history_rrf_k: float = setting(2.0, "RRF constant of the experience route (equation 3).", 0.0, 1000.0)
+    lane_depth: int = setting(100, "How many hits of each lane take part in the fusion.", 1, 1000)
+    neighbour_share: float = setting(0.4, "Part of its score a turn lends to the turns beside it.", 0.0, 1.0)
+    knowledge_bonus_user: float = setting(0.08, "Bonus when the user's name is in the text.", 0.0, 1.0)
+    knowledge_bonus_character: float = setting(0.08, "Bonus when the character's name is in the text.", 0.0, 1.0)
+    knowledge_bonus_source: float = setting(0.05, "Bonus when the character's name is in the file name.", 0.0, 1.0)
+    history_bonus_session: float = setting(0.15, "Bonus for a turn of the running session.", 0.0, 1.0)
+    history_bonus_user: float = setting(0.10, "Bonus for a turn of the same user.", 0.0, 1.0)
+    history_bonus_user_text: float = setting(0.04, "Bonus when only the text has the user's name.", 0.0, 1.0)
+    history_bonus_character: float = setting(0.10, "Bonus for a turn with the same character.", 0.0, 1.0)
+    history_bonus_character_text: float = setting(0.04, "Bonus when only the text has the character's name.", 0.0, 1.0)

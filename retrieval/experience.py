@@ -1,0 +1,211 @@
+"""The experience route: turn vectors, turn-in-context vectors and BM25 over one timeline's atoms.
+
+One index holds one timeline's atoms and nothing else, so that no other user's memory can be found: isolation is a
+filter by construction, not a bonus. Returns candidates with base scores; it decides nothing about time.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from retrieval.bm25 import BM25Hits, BM25Index, top
+from retrieval.candidates import Candidate, Query
+from retrieval.config import RetrievalConfig
+from retrieval.embedding.base import Embedder, Vectors
+from retrieval.fusion import calibrated_similarity, lent_by_neighbours
+from retrieval.lanes import Lane, Lexical, best, fused, ranks_by_key
+from retrieval.memories import Experience
+from retrieval.tokens import tokenize
+from retrieval.vectors import VectorIndex, nearest_in_each
+
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """The scores of one search by key: lane ranks, own RRF, RRF with what neighbours lent, cosines, BM25."""
+
+    ranks: Mapping[int, Mapping[str, int]]
+    own: Mapping[int, float]
+    scores: Mapping[int, float]
+    highest: float
+    cosines: Mapping[int, float]
+    lexical: Lexical
+
+
+class ExperienceIndex:
+    """Searchable atoms of one timeline. Safe to add to and search from several threads."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._vectors = VectorIndex(embedder.dimension)
+        self._contexts = VectorIndex(embedder.dimension)
+        self._words = BM25Index()
+        self._atoms: dict[int, Experience] = {}
+        self._keys: dict[str, int] = {}
+        self._sessions: dict[str, list[int]] = {}
+        self._next_key = 0
+        # Writers wait for each other while they embed; searches only while a finished change is put in place.
+        self._writing = threading.Lock()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._atoms)
+
+    def __contains__(self, memory: str) -> bool:
+        return memory in self._keys
+
+    def add(self, atoms: Sequence[Experience]) -> None:
+        """Index atoms, given in the order they were lived. Raises ValueError for a memory that is already there.
+
+        When embedding fails, nothing was added.
+        """
+        with self._writing:
+            self._check_new(atoms)
+            if not atoms:
+                return
+            vectors = self._embedder.encode_document([atom.text for atom in atoms])
+            contexts = self._embedder.encode_document(self._texts_in_context(atoms))
+            with self._lock:
+                keys = range(self._next_key, self._next_key + len(atoms))
+                self._vectors.add(keys, vectors)
+                self._contexts.add(keys, contexts)
+                for key, atom in zip(keys, atoms, strict=True):
+                    self._place(key, atom)
+
+    def remove(self, memory: str) -> None:
+        """Take one atom out; the turn after it is embedded anew, so that nothing of it stays. KeyError if absent."""
+        with self._writing:
+            key = self._keys[memory]
+            beside = self._neighbours(key)
+            before = next((self._atoms[k] for k in beside if k < key), None)
+            after = [k for k in beside if k > key]
+            contexts = [self._embedder.encode_document([_in_context(before, self._atoms[k])])[0] for k in after]
+            with self._lock:
+                self._take_out(key)
+                for k, context in zip(after, contexts, strict=True):
+                    self._contexts.replace(k, context)
+
+    def search(self, query: Query, vector: Vectors, config: RetrievalConfig) -> list[Candidate]:
+        """Candidates for `query`, best base score first. `vector` is its embedding, of shape (dimension,)."""
+        with self._lock:
+            if not self._atoms or not config.history_enabled:
+                return []
+            tokens = tokenize(query.text) if config.history_bm25_enabled else []
+            hits = self._words.search(tokens, config.bm25_k1, config.bm25_b, config.bm25_delta)
+            ranks = ranks_by_key(self._lanes(vector, hits, config))
+            own = fused(ranks, config.history_rrf_k)
+            neighbours = {key: self._neighbours(key) for key in own} if config.neighbour_share else {}
+            scores = best(lent_by_neighbours(own, neighbours, config.neighbour_share))
+            cosines = dict(zip(scores, self._vectors.cosines(vector, list(scores)).tolist(), strict=True))
+            stages = _Stages(ranks, own, scores, max(scores.values()), cosines, Lexical.of(hits, list(scores)))
+            found = [self._candidate(key, query, config, stages) for key in scores]
+        # Sorting is stable: of equal scores the newer stays first.
+        return sorted(found, key=lambda c: -c.base)
+
+    def atoms(self) -> list[Experience]:
+        """Every atom, in the order they were added."""
+        with self._lock:
+            return list(self._atoms.values())
+
+    def _lanes(self, vector: Vectors, hits: BM25Hits, config: RetrievalConfig) -> list[Lane]:
+        by_meaning = {"vector": self._vectors} | ({"context": self._contexts} if config.context_lane else {})
+        nearest = nearest_in_each(list(by_meaning.values()), vector, config.lane_depth)
+        lanes = [Lane(name, keys) for name, keys in zip(by_meaning, nearest, strict=True)]
+        if config.history_bm25_enabled:
+            lanes.append(Lane("bm25", top(hits.keys, hits.scores, config.lane_depth)))
+        return lanes
+
+    def _check_new(self, atoms: Sequence[Experience]) -> None:
+        seen: set[str] = set()
+        for atom in atoms:
+            if atom.memory in self._keys or atom.memory in seen:
+                raise ValueError(f"memory {atom.memory} is already in the experience index")
+            seen.add(atom.memory)
+
+    def _texts_in_context(self, atoms: Sequence[Experience]) -> list[str]:
+        """The text of each new atom behind that of the turn before it in its session."""
+        before = {id: self._atoms[keys[-1]] for id, keys in self._sessions.items()}
+        texts = []
+        for atom in atoms:
+            texts.append(_in_context(before.get(atom.session), atom))
+            before[atom.session] = atom
+        return texts
+
+    def _place(self, key: int, atom: Experience) -> None:
+        self._next_key = key + 1
+        self._atoms[key] = atom
+        self._keys[atom.memory] = key
+        self._sessions.setdefault(atom.session, []).append(key)
+        self._words.add(key, tokenize(atom.text))
+
+    def _take_out(self, key: int) -> None:
+        self._vectors.remove([key])
+        self._contexts.remove([key])
+        self._words.remove(key)
+        atom = self._atoms.pop(key)
+        del self._keys[atom.memory]
+        session = self._sessions[atom.session]
+        session.remove(key)
+        if not session:
+            del self._sessions[atom.session]
+
+    def _neighbours(self, key: int) -> list[int]:
+        """The turns beside a turn in its session: the one before, the one after."""
+        session = self._sessions[self._atoms[key].session]
+        place = bisect_left(session, key)  # keys only grow, so a session's list is sorted
+        return [session[p] for p in (place - 1, place + 1) if 0 <= p < len(session)]
+
+    def _candidate(
+        self,
+        key: int,
+        query: Query,
+        config: RetrievalConfig,
+        stages: _Stages,
+    ) -> Candidate:
+        atom = self._atoms[key]
+        score = stages.scores[key]
+        similarity = calibrated_similarity(stages.cosines[key], self._embedder.c0)
+        normalised = score / stages.highest if config.experience_base == "fused" else similarity
+        text = atom.text
+        bonuses = _bonuses(atom, text, query, config)
+        lenders = [k for k in self._neighbours(key) if k in stages.own] if config.neighbour_share else []
+        lender = max(lenders, key=lambda k: stages.own[k], default=None)
+        return Candidate(
+            memory=atom.memory,
+            route="experience",
+            text=text,
+            round=atom.round,
+            at=atom.at,
+            source=atom.session,
+            cosine=stages.cosines[key],
+            similarity=similarity,
+            bm25=stages.lexical.scores.get(key),
+            coverage=stages.lexical.coverage.get(key, 0.0),
+            ranks=stages.ranks.get(key, {}),
+            fused=score,
+            lent_by=self._atoms[lender].memory if lender is not None else None,
+            normalised=normalised,
+            bonuses=bonuses,
+            base=normalised + sum(bonuses.values()),
+        )
+
+
+def _in_context(before: Experience | None, atom: Experience) -> str:
+    """The atom's text behind the text of the turn before it, if there is one."""
+    return f"{before.text}\n{atom.text}" if before else atom.text
+
+
+def _bonuses(atom: Experience, text: str, query: Query, config: RetrievalConfig) -> dict[str, float]:
+    """The bonuses of paper equation (6) that apply, by name."""
+    same_user, same_character = atom.user == query.user, atom.character == query.character
+    checks = (
+        ("session", atom.session == query.session, config.history_bonus_session),
+        ("user", same_user, config.history_bonus_user),
+        # A name in the text counts only where the other bonus does not (published logs: 0.35 for all of them).
+        ("user_text", not same_user and query.user in text, config.history_bonus_user_text),
+        ("character", same_character, config.history_bonus_character),
+        ("character_text", not same_character and query.character in text, config.history_bonus_character_text),
+    )
+    return {name: value for name, applies, value in checks if applies and value}
