@@ -1,0 +1,169 @@
+"""From candidates to decisions: relevance gate, temporal weights, top-k and token budget, each with its reason.
+
+Pure functions. Every candidate that comes in goes out with a verdict, so that a turn record can say why it was kept
+or dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from governance.config import GovernanceConfig
+from governance.decay import Moment, clock_decay, hours_between, round_decay, rounds_between, temporal_weight
+from retrieval.candidates import Candidate
+
+Verdict = Literal["passed", "irrelevant", "nothing matches"]
+Reason = Literal[
+    "kept",
+    "nothing matches",
+    "irrelevant",
+    "in the window",
+    "below the threshold",
+    "beyond top-k",
+    "over the token budget",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """What the relevance gate saw of a candidate and decided."""
+
+    relevance: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A candidate with its temporal weights and final score (paper equations 10 and 11).
+
+    `gated` is the gate's verdict, taken before decay and normalisation. `round` is the candidate's round, or for a
+    document the round that was running when it was added.
+    """
+
+    candidate: Candidate
+    round: int | None
+    rounds_ago: int | None
+    hours_ago: float | None
+    round_weight: float
+    clock_weight: float
+    weight: float
+    final: float
+    gated: Gated
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A weighed candidate, its rank by final score within its route (from zero), and what became of it."""
+
+    weighed: Weighed
+    rank: int
+    reason: Reason
+    tokens: int | None = None
+
+    @property
+    def kept(self) -> bool:
+        return self.reason == "kept"
+
+
+def relevance(candidate: Candidate, config: GovernanceConfig) -> float:
+    """How well the question itself matches the memory: similarity plus a share of the words' coverage.
+
+    Taken before fusion, normalisation and decay: RRF divided by its maximum makes the best hit 1.0 however bad it is.
+    """
+    return candidate.similarity + config.gate_word_share * candidate.coverage
+
+
+def gate(candidates: Sequence[Candidate], config: GovernanceConfig) -> Mapping[str, Gated]:
+    """The gate's verdict on the candidates of one route, by memory id.
+
+    First the question: when even the best candidate is below `gate_question`, nothing matches and all are dropped.
+    Then each candidate: those below `gate_item` are dropped, but a turn beside a passing turn, which lent it part of
+    its score, passes with it.
+    """
+    values = {c.memory: relevance(c, config) for c in candidates}
+    if not config.gate_enabled:
+        return {memory: Gated(value, "passed") for memory, value in values.items()}
+    if max(values.values(), default=0.0) < config.gate_question:
+        return {memory: Gated(value, "nothing matches") for memory, value in values.items()}
+    own = {memory for memory, value in values.items() if value >= config.gate_item}
+    return {
+        c.memory: Gated(values[c.memory], "passed" if c.memory in own or c.lent_by in own else "irrelevant")
+        for c in candidates
+    }
+
+
+def weigh(candidate: Candidate, moment: Moment, config: GovernanceConfig, round: int | None, gated: Gated) -> Weighed:
+    """Apply the temporal weights of the candidate's route to its base score (paper equations 7-11)."""
+    rounds_ago, hours_ago = rounds_between(moment, round), hours_between(moment, candidate.at)
+    by_round = by_clock = weight = 1.0
+    if config.temporal_enabled:
+        of_rounds, of_hours, floor = _constants(candidate, config)
+        by_round, by_clock = round_decay(rounds_ago, of_rounds), clock_decay(hours_ago, of_hours)
+        weight = temporal_weight(by_round, by_clock, floor)
+    return Weighed(candidate, round, rounds_ago, hours_ago, by_round, by_clock, weight, candidate.base * weight, gated)
+
+
+def _constants(candidate: Candidate, config: GovernanceConfig) -> tuple[float, float, float]:
+    if candidate.route == "knowledge":
+        return config.knowledge_lambda_round, config.knowledge_lambda_hours, config.knowledge_floor
+    return config.history_lambda_round, config.history_lambda_hours, config.history_floor
+
+
+def decide(
+    candidates: Sequence[Candidate],
+    moment: Moment,
+    config: GovernanceConfig,
+    *,
+    round_of: Callable[[Candidate], int | None],
+    window: Collection[str] = (),
+) -> list[Decision]:
+    """Decisions on the candidates of one route, best final score first; equal scores: the newer first, then by id.
+
+    `window` holds the memories that the prompt shows word for word anyway.
+    """
+    gated = gate(candidates, config)
+    weighed = [weigh(c, moment, config, round_of(c), gated[c.memory]) for c in candidates]
+    weighed.sort(key=_order)
+    places = config.knowledge_k if candidates and candidates[0].route == "knowledge" else config.history_k
+    decisions = []
+    for rank, item in enumerate(weighed):
+        reason: Reason = "kept"
+        if item.gated.verdict != "passed":
+            reason = item.gated.verdict
+        elif item.candidate.memory in window:
+            reason = "in the window"
+        elif item.final < config.final_threshold:
+            reason = "below the threshold"
+        elif places == 0:
+            reason = "beyond top-k"
+        else:
+            places -= 1
+        decisions.append(Decision(item, rank, reason))
+    return decisions
+
+
+def _order(item: Weighed) -> tuple[float, float, float, str]:
+    at = item.candidate.at.timestamp() if item.candidate.at else 0.0
+    return (-item.final, -(item.round or 0), -at, item.candidate.memory)
+
+
+def within_budget(decisions: Sequence[Decision], budget: int, count: Callable[[str], int]) -> list[Decision]:
+    """The decisions, with kept evidence dropped from the lowest final score on until `budget` tokens hold it.
+
+    `count` gives the tokens of one item as the prompt shows it. An item too long for what is left is dropped and
+    the next one tried. Order is unchanged.
+    """
+    costs = {id(d): count(d.weighed.candidate.text) for d in decisions if d.kept}
+    spent, fits = 0, set()
+    for decision in sorted((d for d in decisions if d.kept), key=lambda d: _order(d.weighed)):
+        if spent + costs[id(decision)] <= budget:
+            spent += costs[id(decision)]
+            fits.add(id(decision))
+    return [
+        Decision(d.weighed, d.rank, d.reason if id(d) in fits else "over the token budget", costs[id(d)])
+        if d.kept
+        else d
+        for d in decisions
+    ]
