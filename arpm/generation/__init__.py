@@ -1,0 +1,1 @@
+"""Generating a reply: one small interface (`base`) and its three backends (`local`, `openai`, `transformers`)."""
