@@ -1,0 +1,3 @@
+"""ARPM: auditable memory governance for long conversations with language models."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,378 @@
+"""What a ledger holds: the kinds of event, their validation, and one event as one line of canonical JSON.
+
+Keeps the part of promise 2 that concerns a single line: every byte of it is covered by `hash`, by `body_digest` or by
+the canonical form, and nothing is written that its kind's JSON Schema (docs/schema) does not allow. Knows nothing
+about files, nor about what comes before or after a line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from referencing import Registry, Resource
+
+from arpm.canonical import NotCanonicalError, canonical, digest
+from arpm.errors import ArpmError, InputError
+
+SCHEMA_FOLDER = Path(__file__).resolve().parent.parent / "docs" / "schema"
+GENESIS = "sha256:" + "0" * 64
+
+# The version of its schema that each kind is written in.
+KINDS = {
+    "timeline_opened": 1,
+    "session_opened": 1,
+    "turn": 1,
+    "turn_failed": 1,
+    "instruction_added": 1,
+    "instruction_retired": 1,
+    "memory_quarantined": 1,
+    "memory_erased": 1,
+    "review": 1,
+    "feedback": 1,
+    "config_changed": 1,
+    "imported": 1,
+    "document_added": 1,
+    "document_removed": 1,
+}
+_ENVELOPE_SCHEMA = "urn:arpm:schema:event:1"
+_BODY = b',"body":'
+_BODY_DIGEST = b',"body_digest":'
+
+
+class InvalidEventError(InputError):
+    """An event that its kind's schema does not allow; nothing was written."""
+
+
+class UnknownEventError(ArpmError):
+    """A ledger holds an event of a kind or schema version that this version of ARPM does not know."""
+
+
+class BadLineError(Exception):
+    """A line is not what was once written; the text says what disagrees. The ledger adds where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An event before it is written. `at` must be timezone-aware; without an `id` it gets a random one."""
+
+    kind: str
+    body: dict[str, Any]
+    session: str | None
+    at: datetime
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A draft that was validated, salted and encoded: all that does not depend on its place in a ledger."""
+
+    draft: Draft
+    id: str
+    body: dict[str, Any]
+    encoded: bytes
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of a ledger. `body` is None once erased; `offset` and `size` are the bytes of its line in the file."""
+
+    schema: str
+    seq: int
+    id: str
+    kind: str
+    timeline: str
+    session: str | None
+    at: datetime
+    body: dict[str, Any] | None
+    body_digest: str
+    prev: str
+    hash: str
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The offset just after the event's line: the size of the ledger when this was its last event."""
+        return self.offset + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line whose own digests hold: the envelope's members but `body`, and the body's bytes (`null` if erased)."""
+
+    envelope: dict[str, Any]
+    body: bytes
+
+    def event(self, offset: int, size: int) -> Event:
+        """The event of this line, which takes `size` bytes at `offset`."""
+        envelope = {**self.envelope, "at": datetime.fromisoformat(self.envelope["at"])}
+        return Event(**envelope, body=orjson.loads(self.body), offset=offset, size=size)
+
+
+def schema_id(kind: str) -> str:
+    """The `$id` of the schema that new events of `kind` follow. Raises InvalidEventError for an unknown kind."""
+    if kind not in KINDS:
+        raise InvalidEventError(f"there is no event kind {kind!r}; the kinds are {', '.join(sorted(KINDS))}")
+    return f"urn:arpm:schema:{kind}:{KINDS[kind]}"
+
+
+def seal(draft: Draft) -> Sealed:
+    """Validate, salt and encode a draft. Nearly all the work of an append, and it needs no lock.
+
+    Raises InvalidEventError (naming the member that is wrong) and NotCanonicalError (naming its path).
+    """
+    if draft.at.utcoffset() is None:
+        raise InvalidEventError(f"a {draft.kind} event has the time {draft.at}, which has no timezone")
+    if "salt" in draft.body:
+        raise InvalidEventError(f"the body of a {draft.kind} event has a salt already: an event is written only once")
+    body = {**draft.body, "salt": secrets.token_hex(16)}
+    _validate(body, schema_id(draft.kind) + "#/$defs/body", "$.body")
+    encoded = canonical(body, "$.body")
+    return Sealed(draft, draft.id or uuid.uuid4().hex, body, encoded, digest(encoded))
+
+
+def write_line(sealed: Sealed, seq: int, timeline: str, prev: str, offset: int) -> tuple[Event, bytes]:
+    """The event at place `seq` after the event whose hash is `prev`, and its line with the newline.
+
+    Raises InvalidEventError when the id, session or timeline is not allowed in an envelope.
+    """
+    draft = sealed.draft
+    envelope: dict[str, Any] = {
+        "schema": schema_id(draft.kind),
+        "seq": seq,
+        "id": sealed.id,
+        "kind": draft.kind,
+        "timeline": timeline,
+        "session": draft.session,
+        "at": draft.at.isoformat(),
+        "body_digest": sealed.body_digest,
+        "prev": prev,
+    }
+    envelope["hash"] = digest(canonical(envelope))
+    _validate({**envelope, "body": None}, _ENVELOPE_SCHEMA, "$")
+    around = canonical(envelope)
+    # In canonical order `at` is all that comes before the body: the first match is the envelope's own member.
+    place = around.index(_BODY_DIGEST)
+    line = around[:place] + _BODY + sealed.encoded + around[place:] + b"\n"
+    return Event(**{**envelope, "at": draft.at}, body=sealed.body, offset=offset, size=len(line)), line
+
+
+def read_line(line: bytes) -> Line:
+    """Check one line (without its newline) by itself: canonical form, `hash`, `body_digest`, schema.
+
+    Raises BadLineError when any byte is not as it was written, and UnknownEventError for an event that was written
+    by a newer version.
+    """
+    envelope, body = _split(line)
+    hashed = {name: value for name, value in envelope.items() if name != "hash"}
+    if envelope.get("hash") != digest(canonical(hashed)):
+        raise BadLineError("its hash is not the hash of its envelope")
+    if body != b"null" and envelope.get("body_digest") != digest(body):
+        raise BadLineError("its body does not match its body_digest")
+    _check_known(envelope)
+    if not _rule(_ENVELOPE_SCHEMA).accepts({**envelope, "body": None}):
+        raise BadLineError("its envelope does not follow its schema")
+    return Line(envelope, body)
+
+
+def is_canonical_body(line: Line) -> bool:
+    """Whether the body is canonical JSON, so that a reader that parses and re-encodes it finds the same digest."""
+    try:
+        return canonical(orjson.loads(line.body)) == line.body
+    except (orjson.JSONDecodeError, NotCanonicalError):
+        return False
+
+
+def _split(line: bytes) -> tuple[dict[str, Any], bytes]:
+    """The envelope without its body, and the body's bytes.
+
+    A quote inside a JSON string is always escaped, so the marks can only be members: the first `body` follows `at`,
+    and the last `body_digest` is the envelope's, since only short strings come after it.
+    """
+    start, end = line.find(_BODY), line.rfind(_BODY_DIGEST)
+    if not 0 <= start < end:
+        raise BadLineError("it is not an event: the body is not where canonical JSON has it")
+    around = line[:start] + line[end:]
+    try:
+        envelope = orjson.loads(around)
+        canonical_form = canonical(envelope)
+    except (orjson.JSONDecodeError, NotCanonicalError) as error:
+        raise BadLineError(f"it is not JSON ({error})") from error
+    if canonical_form != around or not isinstance(envelope, dict):
+        raise BadLineError("its envelope is not in canonical form")
+    return envelope, line[start + len(_BODY) : end]
+
+
+def _check_known(envelope: dict[str, Any]) -> None:
+    kind = envelope.get("kind")
+    if kind not in KINDS or envelope.get("schema") != schema_id(kind):
+        raise UnknownEventError(
+            f"event {envelope.get('seq')} ({envelope.get('id')}) is a {kind!r} of schema {envelope.get('schema')!r}, "
+            "which this version of ARPM does not know; read this ledger with a newer version"
+        )
+
+
+# -- validation ----------------------------------------------------------------------------------------------------
+#
+# jsonschema takes some 20 ms for a turn with sixty candidates, a hundred times a durable write. So each schema is
+# also compiled to a rule, which may only ever refuse too much: what it refuses, jsonschema decides and explains.
+
+
+Accepts = Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A compiled schema. A value of one of the `plain` types is accepted by its type alone, without the call."""
+
+    plain: frozenset[type]
+    accepts: Accepts
+
+
+def _validate(value: Any, schema: str, path: str) -> None:
+    if _rule(schema).accepts(value):
+        return
+    error = best_match(Draft202012Validator({"$ref": schema}, registry=_registry()).iter_errors(value))
+    if error is not None:
+        raise InvalidEventError(
+            f"{path}{error.json_path[1:]}: {_shortened(error.message)} (rule {error.validator!r} of {schema}). "
+            "Nothing was written"
+        )
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= 300 else f"{message[:200]} … {message[-90:]}"
+
+
+@cache
+def _documents() -> dict[str, dict[str, Any]]:
+    """Every schema of docs/schema by its `$id`."""
+    documents = (json.loads(path.read_text("utf-8")) for path in sorted(SCHEMA_FOLDER.glob("*.json")))
+    return {document["$id"]: document for document in documents}
+
+
+@cache
+def _registry() -> Registry[Any]:
+    resources = ((name, Resource.from_contents(document)) for name, document in _documents().items())
+    return Registry().with_resources(resources)
+
+
+@cache
+def _rule(reference: str) -> _Rule:
+    """The rule for the schema at `reference`, such as `urn:arpm:schema:turn:1#/$defs/body`."""
+    document, _, pointer = reference.partition("#")
+    schema: Any = _documents()[document]
+    for step in pointer.split("/")[1:]:
+        schema = schema[step]
+    return _compiled(schema, document)
+
+
+_TYPES: dict[str, frozenset[type]] = {
+    "object": frozenset([dict]),
+    "array": frozenset([list]),
+    "string": frozenset([str]),
+    "integer": frozenset([int]),
+    "number": frozenset([int, float]),
+    "boolean": frozenset([bool]),
+    "null": frozenset([type(None)]),
+}
+_EVERY_TYPE = frozenset(kind for kinds in _TYPES.values() for kind in kinds)
+
+
+def _compiled(schema: dict[str, Any], document: str) -> _Rule:
+    if not schema.keys() <= _UNDERSTOOD:
+        return _Rule(frozenset(), lambda value: False)
+    names = schema.get("type", list(_TYPES))
+    types = frozenset(kind for name in ([names] if isinstance(names, str) else names) for kind in _TYPES[name])
+    plain, checks = types, []
+    for keywords, concerned, make in _CHECKS:
+        if keywords & schema.keys():
+            plain -= concerned
+            checks.append(make(schema, document))
+
+    def accepts(value: Any) -> bool:
+        kind = type(value)
+        if kind in plain:
+            return True
+        if kind not in types:
+            return False
+        for check in checks:  # noqa: SIM110 - a generator would double the time of a turn
+            if not check(value):
+                return False
+        return True
+
+    return _Rule(plain, accepts)
+
+
+def _referenced(schema: dict[str, Any], document: str) -> Accepts:
+    reference = schema["$ref"]
+    return _rule(document + reference if reference.startswith("#") else reference).accepts
+
+
+def _members(schema: dict[str, Any], document: str) -> Accepts:
+    known = {name: _compiled(member, document) for name, member in schema.get("properties", {}).items()}
+    extra = schema.get("additionalProperties", True)
+    others = _compiled(extra, document) if isinstance(extra, dict) else _Rule(frozenset(), lambda _: bool(extra))
+    required = frozenset(schema.get("required", ()))
+
+    def accepts(value: Any) -> bool:
+        if type(value) is not dict:
+            return True
+        for name, member in value.items():
+            rule = known.get(name, others)
+            if type(member) not in rule.plain and not rule.accepts(member):
+                return False
+        return required <= value.keys()
+
+    return accepts
+
+
+def _items(schema: dict[str, Any], document: str) -> Accepts:
+    accepts_item = _compiled(schema["items"], document).accepts
+    return lambda value: type(value) is not list or all(map(accepts_item, value))
+
+
+def _choice(schema: dict[str, Any], document: str) -> Accepts:
+    allowed = frozenset(schema["enum"] if "enum" in schema else [schema["const"]])
+    # True == 1 in Python but not in JSON, and a list has no hash: only words and null are compared.
+    return lambda value: (value is None or type(value) is str) and value in allowed
+
+
+def _text(schema: dict[str, Any], document: str) -> Accepts:
+    least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
+    search = re.compile(schema.get("pattern", "")).search
+    return lambda value: type(value) is not str or (least <= len(value) <= most and search(value) is not None)
+
+
+def _range(schema: dict[str, Any], document: str) -> Accepts:
+    least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    above = schema.get("exclusiveMinimum", -math.inf)
+    return lambda value: type(value) not in _TYPES["number"] or (least <= value <= most and value > above)
+
+
+# For each group of keywords: the types it concerns, and what makes its check.
+_CHECKS: tuple[tuple[frozenset[str], frozenset[type], Callable[[dict[str, Any], str], Accepts]], ...] = (
+    (frozenset(["$ref"]), _EVERY_TYPE, _referenced),
+    (frozenset(["enum", "const"]), _EVERY_TYPE, _choice),
+    (frozenset(["minLength", "maxLength", "pattern"]), _TYPES["string"], _text),
+    (frozenset(["minimum", "maximum", "exclusiveMinimum"]), _TYPES["number"], _range),
+    (frozenset(["properties", "additionalProperties", "required"]), _TYPES["object"], _members),
+    (frozenset(["items"]), _TYPES["array"], _items),
+)
+_UNDERSTOOD = frozenset(["$schema", "$id", "$defs", "title", "description", "type"]).union(
+    *[keywords for keywords, _, _ in _CHECKS]
+)

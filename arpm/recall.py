@@ -1,0 +1,74 @@
+"""Steps 3 to 5 of a turn: augment the query, search both routes, govern. Reads memory and changes nothing.
+
+The turn, the search command and later replay all come through here, so they can never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from arpm.catalogue import TurnRow
+from arpm.library import Library
+from arpm.stages import Stopwatch
+from arpm.timeline import Timeline
+from governance.config import GovernanceConfig
+from governance.decay import Moment
+from governance.policy import Governed, Situation, govern
+from retrieval.candidates import Candidate, Query
+from retrieval.embedding.base import Embedder
+from retrieval.text import language
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a message brought back: the query as searched, and every decision on every candidate."""
+
+    query: str
+    governed: Governed
+
+
+def recall(
+    message: str,
+    timeline: Timeline,
+    library: Library,
+    embedder: Embedder,
+    config: GovernanceConfig,
+    moment: Moment,
+    *,
+    window: Sequence[TurnRow] = (),
+    count: Callable[[str], int],
+    timer: Stopwatch,
+) -> Recalled:
+    """Search both routes for `message` at `moment` and decide what the prompt shows.
+
+    `window` are the rounds shown word for word, whose memories need not be shown twice; `count` counts tokens.
+    """
+    info = timeline.info
+    session = timeline.session().id
+    query = Query(message, info.user, info.character, session)
+    text = query.augmented() if config.role_prefix else message
+    asked = Query(text, info.user, info.character, session)
+    with timer.stage("embedded"):
+        vector = embedder.encode_query([text])[0]
+    shown = (timeline.memory_of_round(row.round) for row in window)
+
+    def round_of(candidate: Candidate) -> int | None:
+        if candidate.route == "experience" or candidate.at is None:
+            return candidate.round
+        return timeline.round_at(candidate.at)
+
+    with timer.stage("searched"):
+        found = (library.index.search(asked, vector, config), timeline.index.search(asked, vector, config))
+    with timer.stage("governed"):
+        situation = Situation(
+            moment=moment,
+            zone=ZoneInfo(info.timezone),
+            language=language(message),
+            window=frozenset(memory for memory in shown if memory is not None),
+            round_of=round_of,
+            count=count,
+        )
+        governed = govern(*found, config, situation)
+    return Recalled(text, governed)

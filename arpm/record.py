@@ -1,0 +1,133 @@
+"""What a turn record says: pure functions from a turn's values to the body of its ledger event (docs/schema).
+
+Everything that shaped the answer is here by value or by id; evidence is named by memory id, never copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from arpm.answer import Answer
+from arpm.generation.base import Backend, GenerationError, Sampling
+from governance.config import GovernanceConfig
+from governance.decay import Moment
+from governance.selection import Decision
+from governance.unfolding import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """What is known of a turn before the model is called: all that both kinds of turn record share."""
+
+    moment: Moment
+    user: str
+    message: str
+    backend: Backend
+    sampling: Sampling
+    preset: str
+    config: GovernanceConfig
+    prompt: Mapping[str, Any]
+    timings: dict[str, float]
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "round": self.moment.round,
+            "user": self.user,
+            "message": self.message,
+            "backend": {
+                "name": self.backend.name,
+                "model": self.backend.model,
+                "prompt_style": self.backend.prompt_style,
+            },
+            "sampling": asdict(self.sampling),
+            "preset": self.preset,
+            "config": self.config.as_dict(),
+            "prompt": dict(self.prompt),
+            "timings": dict(self.timings),
+        }
+
+
+def candidate_row(decision: Decision) -> dict[str, Any]:
+    """A candidate with its rank and score at every stage, and why it was kept or dropped."""
+    weighed, candidate = decision.weighed, decision.weighed.candidate
+    return {
+        "memory": candidate.memory,
+        "round": weighed.round,
+        "at": candidate.at.isoformat() if candidate.at else None,
+        "cosine": candidate.cosine,
+        "similarity": candidate.similarity,
+        "bm25": candidate.bm25,
+        "coverage": candidate.coverage,
+        "ranks": dict(candidate.ranks),
+        "fused": candidate.fused,
+        "lent_by": candidate.lent_by,
+        "normalised": candidate.normalised,
+        "bonuses": dict(candidate.bonuses),
+        "base": candidate.base,
+        "rounds_ago": weighed.rounds_ago,
+        "hours_ago": weighed.hours_ago,
+        "round_weight": weighed.round_weight,
+        "clock_weight": weighed.clock_weight,
+        "weight": weighed.weight,
+        "final": weighed.final,
+        "rank": decision.rank,
+        "relevance": weighed.gated.relevance,
+        "relevant": weighed.gated.verdict == "passed",
+        "tokens": decision.tokens,
+        "kept": decision.kept,
+        "reason": decision.reason,
+    }
+
+
+def evidence_row(item: Evidence) -> dict[str, Any]:
+    """An evidence item in prompt order, by memory id."""
+    return {
+        "label": item.label,
+        "memory": item.memory,
+        "route": item.route,
+        "fidelity": item.fidelity,
+        "tokens": item.tokens,
+        "cue": item.cue,
+    }
+
+
+def answer_rows(answer: Answer, bound: Sequence[str]) -> dict[str, Any]:
+    """Every attempt raw, the parsed analysis and response, citations, violations and repairs."""
+    parsed = answer.parsed
+    return {
+        "attempts": [
+            {
+                "purpose": attempt.purpose,
+                "raw": attempt.generation.text,
+                "finish": attempt.generation.finish,
+                "reasoning": attempt.generation.reasoning,
+                "prompt_tokens": attempt.generation.prompt_tokens,
+                "completion_tokens": attempt.generation.completion_tokens,
+                "seconds": attempt.generation.seconds,
+                "first_token_seconds": attempt.generation.first_token_seconds,
+                "violations": [asdict(violation) for violation in attempt.violations],
+            }
+            for attempt in answer.attempts
+        ],
+        "analysis": {
+            "need": parsed.need,
+            "cited": list(parsed.cited),
+            "unknown": list(parsed.unknown),
+            "check": parsed.check,
+            "text": parsed.analysis,
+        },
+        "response": parsed.response,
+        "cited": list(parsed.cited),
+        "bound": list(bound),
+        "violations": [asdict(violation) for violation in parsed.violations],
+        "repairs": [
+            {"rung": repair.rung, "steps": list(repair.steps), "fixed": repair.fixed} for repair in answer.repairs
+        ],
+    }
+
+
+def failure_rows(error: GenerationError) -> dict[str, Any]:
+    """What went wrong in a failed turn, and the text that had arrived."""
+    return {"error": {"kind": error.kind, "text": str(error)}, "partial": error.partial}

@@ -1,0 +1,98 @@
+"""The prompt of a recorded turn, rebuilt from the ids in its record.
+
+Keeps the part of promise 3 that says a record is enough: the persona, the instructions, the evidence and the window are
+named by id in the record, fetched here, and must give a prompt with the recorded digest. Knows nothing about search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from arpm.catalogue import Catalogue
+from arpm.errors import NotFoundError
+from arpm.events import Event
+from arpm.generation.base import ChatMessage
+from arpm.prompt import Exchange, PromptParts, build, prompt_digest
+from governance.decay import Moment
+from governance.unfolding import Evidence
+from retrieval.memories import KnowledgeChunk
+
+
+class PromptLostError(NotFoundError):
+    """A prompt cannot be rebuilt: the record does not name its parts, or one of them was erased."""
+
+
+def prompt_of_record(catalogue: Catalogue, event: Event) -> tuple[ChatMessage, ...]:
+    """The chat messages that the model was sent in a recorded turn.
+
+    Raises PromptLostError for a failed turn (its record holds the prompt's digest and not its parts), for an erased
+    record, and when a memory, instruction or round that it showed is no longer there.
+    """
+    return build(parts_of_record(catalogue, event))
+
+
+def matches_record(messages: tuple[ChatMessage, ...], event: Event) -> bool:
+    """Whether a rebuilt prompt is the one that the record of the turn is sealed with."""
+    recorded: str = _body(event)["prompt"]["digest"]
+    return prompt_digest(messages) == recorded
+
+
+def parts_of_record(catalogue: Catalogue, event: Event) -> PromptParts:
+    """What the prompt of a recorded turn was made of. Raises PromptLostError."""
+    body = _body(event)
+    if event.kind != "turn":
+        raise PromptLostError("the turn failed, and the record of a failed turn holds its prompt's digest only")
+    timeline, config, last = catalogue.timeline(event.timeline), body["config"], body["last_round_at"]
+    return PromptParts(
+        style=body["backend"]["prompt_style"],
+        user=body["user"],
+        character=body["character"],
+        persona=timeline.persona,
+        instructions=tuple(_instructions(catalogue, body)),
+        moment=Moment(body["round"], event.at),
+        last_at=datetime.fromisoformat(last) if last else None,
+        timezone=timeline.timezone,
+        time_cues=config["time_cues"],
+        protocol=config["protocol_enabled"],
+        evidence=tuple(_evidence(catalogue, row) for row in body["evidence"]),
+        window=tuple(_exchange(catalogue, event.timeline, round) for round in body["window"]),
+        message=body["message"],
+    )
+
+
+def _body(event: Event) -> dict[str, Any]:
+    if event.body is None:
+        raise PromptLostError(f"the record of turn {event.id} was erased")
+    return event.body
+
+
+def _instructions(catalogue: Catalogue, body: Mapping[str, Any]) -> list[str]:
+    try:
+        return catalogue.instruction_texts(body["instructions_shown"])
+    except NotFoundError as error:
+        raise PromptLostError(f"{error}, which the prompt showed") from error
+
+
+def _evidence(catalogue: Catalogue, row: Mapping[str, Any]) -> Evidence:
+    memory = catalogue.memory(row["memory"])
+    if memory is None:
+        raise PromptLostError(f"{row['label']} showed the memory {row['memory']}, which was erased")
+    return Evidence(
+        label=row["label"],
+        memory=row["memory"],
+        route=row["route"],
+        source=memory.source if isinstance(memory, KnowledgeChunk) else memory.session,
+        text=memory.text,
+        cue=row["cue"] or "",
+        fidelity=row["fidelity"],
+        tokens=row["tokens"],
+    )
+
+
+def _exchange(catalogue: Catalogue, timeline: str, round: int) -> Exchange:
+    turn = catalogue.turn_of_round(timeline, round)
+    if turn is None or turn.kind != "turn":
+        raise PromptLostError(f"the prompt showed round {round}, which was erased")
+    return Exchange(round, turn.message, turn.response)

@@ -1,0 +1,280 @@
+"""One turn, from the person's message to its record. Read `take_turn` from top to bottom.
+
+Keeps promises 1 and 4: the turn record is written and fsynced before anything is acknowledged, and only the user's
+words and the parsed response become memory. A failed or cancelled generation is recorded as a failed turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arpm.answer import Answer, Shown, answer
+from arpm.binding import bound_labels
+from arpm.canonical import digest
+from arpm.catalogue import SessionRow, TurnRow
+from arpm.errors import ArpmError, InputError
+from arpm.events import Event
+from arpm.generation.base import Backend, GenerationError, GenerationRequest, Sampling
+from arpm.ids import new_id
+from arpm.library import Library
+from arpm.prompt import Exchange, PromptParts, build, prompt_digest, shown_evidence
+from arpm.recall import Recalled, recall
+from arpm.record import Framed, answer_rows, candidate_row, evidence_row, failure_rows
+from arpm.stages import StageName, Stopwatch
+from arpm.timeline import Timeline
+from governance.config import GovernanceConfig
+from governance.decay import Moment
+from governance.instructions import Instruction, prefix, recognise, retired_by
+from retrieval.embedding.base import Embedder
+from retrieval.text import language, usable
+
+MESSAGE_LIMIT = 100_000
+
+
+class TurnFailedError(ArpmError):
+    """The model failed or was stopped. The turn is recorded as failed, nothing became memory, the words are kept."""
+
+    def __init__(self, cause: GenerationError | None, event: Event) -> None:
+        super().__init__(str(cause) if cause else "Stopped. The message is kept; send it again to try once more.")
+        self.event = event
+        self.cause = cause
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How a caller follows a turn: stages as they end, visible text as it comes, and a way to stop it."""
+
+    stage: Callable[[StageName, float], None] = lambda name, seconds: None
+    text: Callable[[str], None] = lambda piece: None
+    restart: Callable[[], None] = lambda: None
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a turn works with besides its timeline."""
+
+    library: Library
+    embedder: Embedder
+    backend: Backend
+    sampling: Sampling
+
+
+def take_turn(timeline: Timeline, message: str, tools: Tools, watch: Watch) -> Event:
+    """Answer `message` on `timeline` and return the turn's ledger event, which is on the disk by then.
+
+    Raises InputError for an empty or huge message, BusyError when another turn runs, TurnFailedError when the model
+    failed or the turn was stopped.
+    """
+    message = checked_message(message)
+    timer = Stopwatch(watch.stage)
+    with timeline.exclusive():
+        moment = timeline.moment()
+        session, config = timeline.session(), timeline.config()
+        with timer.stage("recognised"):
+            if config.instructions_enabled:
+                learn_instructions(timeline, message, moment.round)
+        window = _window(timeline, config, tools.backend)
+        recalled = recall(
+            message,
+            timeline,
+            tools.library,
+            tools.embedder,
+            config,
+            moment,
+            window=window,
+            count=tools.backend.count_tokens,
+            timer=timer,
+        )
+        with timer.stage("prompted"):
+            instructions = _instructions(timeline, config, tools.backend)
+            parts = _parts(timeline, message, tools.backend, config, moment, recalled, window, instructions)
+            request = _request(parts, tools)
+            framed = _framed(timeline, session, config, moment, message, tools, request, timer)
+        with timer.stage("answered"):
+            reply = _answered(timeline, framed, request, config, watch, tools.backend)
+        with timer.stage("recorded"):
+            context = _context(timeline, tools, recalled, window, instructions)
+            event = timeline.commit("turn", framed.body() | context | _outcome(reply, request, config), moment.at)
+            timeline.admit(event)
+    return event
+
+
+def checked_message(message: str) -> str:
+    """The message as it can be stored. Raises InputError when it is empty or over the limit."""
+    message = usable(message).strip()
+    if not message:
+        raise InputError("The message is empty.")
+    if len(message) > MESSAGE_LIMIT:
+        raise InputError(
+            f"The message has {len(message):,} characters; the limit is {MESSAGE_LIMIT:,}. "
+            "Add long texts as a document."
+        )
+    return message
+
+
+def learn_instructions(timeline: Timeline, message: str, round: int) -> None:
+    """Add and retire standing instructions as the message asks, before it is answered."""
+    for item in recognise(message):
+        if item.action == "add":
+            timeline.add_instruction(item.text, rule=item.rule, round=round)
+        else:
+            meant = retired_by(item.text, timeline.active_instructions())
+            if meant is not None:
+                timeline.retire_instruction(meant.id, item.text, by="rule", round=round)
+
+
+def _window(timeline: Timeline, config: GovernanceConfig, backend: Backend) -> list[TurnRow]:
+    """The last rounds of the session that fit the window's budget; the oldest yield."""
+    kept: list[TurnRow] = []
+    spent = 0
+    for row in reversed(timeline.window(config.window_rounds)):
+        spent += backend.count_tokens(row.message) + backend.count_tokens(row.response)
+        if spent > config.window_budget:
+            break
+        kept.append(row)
+    return kept[::-1]
+
+
+def _instructions(timeline: Timeline, config: GovernanceConfig, backend: Backend) -> tuple[Instruction, ...]:
+    if not config.instructions_enabled:
+        return ()
+    return prefix(timeline.active_instructions(), config.instructions_budget, backend.count_tokens).shown
+
+
+def _parts(
+    timeline: Timeline,
+    message: str,
+    backend: Backend,
+    config: GovernanceConfig,
+    moment: Moment,
+    recalled: Recalled,
+    window: Sequence[TurnRow],
+    instructions: Sequence[Instruction],
+) -> PromptParts:
+    info = timeline.info
+    return PromptParts(
+        style=backend.prompt_style,
+        user=info.user,
+        character=info.character,
+        persona=info.persona,
+        instructions=tuple(item.text for item in instructions),
+        moment=moment,
+        last_at=timeline.last_round_at(),
+        timezone=info.timezone,
+        time_cues=config.time_cues,
+        protocol=config.protocol_enabled,
+        evidence=recalled.governed.evidence,
+        window=tuple(Exchange(row.round, row.message, row.response) for row in window),
+        message=message,
+    )
+
+
+def _request(parts: PromptParts, tools: Tools) -> GenerationRequest:
+    return GenerationRequest(
+        messages=build(parts),
+        sampling=tools.sampling,
+        question=parts.message,
+        evidence=shown_evidence(parts.evidence),
+    )
+
+
+def _framed(
+    timeline: Timeline,
+    session: SessionRow,
+    config: GovernanceConfig,
+    moment: Moment,
+    message: str,
+    tools: Tools,
+    request: GenerationRequest,
+    timer: Stopwatch,
+) -> Framed:
+    tokens = sum(tools.backend.count_tokens(item.content) for item in request.messages)
+    return Framed(
+        moment=moment,
+        user=timeline.info.user,
+        message=message,
+        backend=tools.backend,
+        sampling=tools.sampling,
+        preset=session.preset,
+        config=config,
+        prompt={
+            "digest": prompt_digest(request.messages),
+            "tokens": tokens,
+            "approximate": getattr(tools.backend, "approximate_tokens", False),
+        },
+        timings=timer.seconds,
+    )
+
+
+def _answered(
+    timeline: Timeline,
+    framed: Framed,
+    request: GenerationRequest,
+    config: GovernanceConfig,
+    watch: Watch,
+    backend: Backend,
+) -> Answer:
+    """The reply; a failure or a stop is recorded first and then raised."""
+    shown = Shown(watch.text, watch.restart)
+    try:
+        reply = answer(backend, request, config, language(framed.message), shown, watch.cancel)
+    except GenerationError as error:
+        body = framed.body() | failure_rows(error) | {"attempts": []}
+        raise TurnFailedError(error, timeline.commit("turn_failed", body, framed.moment.at)) from error
+    if reply.finish == "cancelled":
+        body = framed.body() | {
+            "error": {"kind": "cancelled", "text": "stopped by the person"},
+            "partial": reply.attempts[-1].generation.text,
+            "attempts": answer_rows(reply, ())["attempts"],
+        }
+        raise TurnFailedError(None, timeline.commit("turn_failed", body, framed.moment.at))
+    return reply
+
+
+def _context(
+    timeline: Timeline,
+    tools: Tools,
+    recalled: Recalled,
+    window: Sequence[TurnRow],
+    instructions: Sequence[Instruction],
+) -> dict[str, Any]:
+    """The part of the record that says what was shown to the model and why."""
+    info, tip, governed = timeline.info, tools.library.tip, recalled.governed
+    last = timeline.last_round_at()
+    return {
+        "character": info.character,
+        "persona_digest": digest(info.persona.encode()),
+        "augmented_query": recalled.query,
+        "session_round": len(timeline.window(1_000_000)) + 1,
+        "last_round_at": last.isoformat() if last else None,
+        "embedder": {"name": tools.embedder.name, "c0": tools.embedder.c0},
+        "knowledge_tip": {"seq": tip.seq, "hash": tip.hash},
+        "instructions_shown": [item.id for item in instructions],
+        "window": [row.round for row in window],
+        "candidates": {
+            "knowledge": [candidate_row(decision) for decision in governed.knowledge],
+            "experience": [candidate_row(decision) for decision in governed.experience],
+        },
+        "evidence": [evidence_row(item) for item in governed.evidence],
+    }
+
+
+def _outcome(reply: Answer, request: GenerationRequest, config: GovernanceConfig) -> dict[str, Any]:
+    """The part of the record that says what the model did and what became of it."""
+    bound = bound_labels(reply.parsed, request.evidence, request.question)
+    return answer_rows(reply, bound) | {"admission": _admission(reply, config)}
+
+
+def _admission(reply: Answer, config: GovernanceConfig) -> dict[str, Any]:
+    """Whether the turn becomes memory, and why. What could not be repaired stays out unless the config lets it in."""
+    parsed = reply.parsed
+    if not parsed.admissible or not parsed.response:
+        return {"admitted": False, "reason": "no reply worth remembering", "memory": None}
+    fell_back = any(repair.rung == "fallback" for repair in reply.repairs)
+    if fell_back and not config.admit_fallback:
+        return {"admitted": False, "reason": "the protocol could not be repaired", "memory": None}
+    return {"admitted": True, "reason": "repaired" if reply.repairs else "valid", "memory": new_id("m")}
