@@ -8,21 +8,17 @@ about files, nor about what comes before or after a line.
 from __future__ import annotations
 
 import json
-import math
-import re
 import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import orjson
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-from referencing import Registry, Resource
 
 from arpm.canonical import NotCanonicalError, canonical, digest
 from arpm.errors import ArpmError, InputError
@@ -142,16 +138,29 @@ def seal(draft: Draft) -> Sealed:
     body = {**draft.body, "salt": secrets.token_hex(16)}
     _validate(body, schema_id(draft.kind) + "#/$defs/body", "$.body")
     encoded = canonical(body, "$.body")
-    return Sealed(draft, draft.id or uuid.uuid4().hex, body, encoded, digest(encoded))
+    sealed = Sealed(draft, uuid.uuid4().hex if draft.id is None else draft.id, body, encoded, digest(encoded))
+    _validate({**_envelope(sealed, 1, "any", GENESIS), "hash": GENESIS, "body": None}, _ENVELOPE_SCHEMA, "$")
+    return sealed
 
 
 def write_line(sealed: Sealed, seq: int, timeline: str, prev: str, offset: int) -> tuple[Event, bytes]:
-    """The event at place `seq` after the event whose hash is `prev`, and its line with the newline.
+    """The event at place `seq` after the event whose hash is `prev`, and its line with the newline."""
+    envelope = _envelope(sealed, seq, timeline, prev)
+    hashed = canonical(envelope)
+    envelope["hash"] = digest(hashed)
+    # In canonical order `at` comes first, then `body`, `body_digest` and `hash`: so the first match is the envelope's
+    # own member, and both can be put in without encoding anything again.
+    before = hashed.index(_BODY_DIGEST)
+    after = before + len(_BODY_DIGEST) + len(GENESIS) + 2
+    own_hash = b',"hash":"' + envelope["hash"].encode() + b'"'
+    line = b"".join((hashed[:before], _BODY, sealed.encoded, hashed[before:after], own_hash, hashed[after:], b"\n"))
+    return Event(**{**envelope, "at": sealed.draft.at}, body=sealed.body, offset=offset, size=len(line)), line
 
-    Raises InvalidEventError when the id, session or timeline is not allowed in an envelope.
-    """
+
+def _envelope(sealed: Sealed, seq: int, timeline: str, prev: str) -> dict[str, Any]:
+    """What `hash` covers."""
     draft = sealed.draft
-    envelope: dict[str, Any] = {
+    return {
         "schema": schema_id(draft.kind),
         "seq": seq,
         "id": sealed.id,
@@ -162,13 +171,6 @@ def write_line(sealed: Sealed, seq: int, timeline: str, prev: str, offset: int) 
         "body_digest": sealed.body_digest,
         "prev": prev,
     }
-    envelope["hash"] = digest(canonical(envelope))
-    _validate({**envelope, "body": None}, _ENVELOPE_SCHEMA, "$")
-    around = canonical(envelope)
-    # In canonical order `at` is all that comes before the body: the first match is the envelope's own member.
-    place = around.index(_BODY_DIGEST)
-    line = around[:place] + _BODY + sealed.encoded + around[place:] + b"\n"
-    return Event(**{**envelope, "at": draft.at}, body=sealed.body, offset=offset, size=len(line)), line
 
 
 def read_line(line: bytes) -> Line:
@@ -184,7 +186,7 @@ def read_line(line: bytes) -> Line:
     if body != b"null" and envelope.get("body_digest") != digest(body):
         raise BadLineError("its body does not match its body_digest")
     _check_known(envelope)
-    if not _rule(_ENVELOPE_SCHEMA).accepts({**envelope, "body": None}):
+    if not _validator(_ENVELOPE_SCHEMA).is_valid({**envelope, "body": None}):
         raise BadLineError("its envelope does not follow its schema")
     return Line(envelope, body)
 
@@ -228,30 +230,22 @@ def _check_known(envelope: dict[str, Any]) -> None:
 
 # -- validation ----------------------------------------------------------------------------------------------------
 #
-# jsonschema takes some 20 ms for a turn with sixty candidates, a hundred times a durable write. So each schema is
-# also compiled to a rule, which may only ever refuse too much: what it refuses, jsonschema decides and explains.
-
-
-Accepts = Callable[[Any], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A compiled schema. A value of one of the `plain` types is accepted by its type alone, without the call."""
-
-    plain: frozenset[type]
-    accepts: Accepts
+# By jsonschema-rs: for a turn with sixty candidates the pure Python validator takes a hundred times a durable write.
 
 
 def _validate(value: Any, schema: str, path: str) -> None:
-    if _rule(schema).accepts(value):
+    validator = _validator(schema)
+    if validator.is_valid(value):
         return
-    error = best_match(Draft202012Validator({"$ref": schema}, registry=_registry()).iter_errors(value))
-    if error is not None:
-        raise InvalidEventError(
-            f"{path}{error.json_path[1:]}: {_shortened(error.message)} (rule {error.validator!r} of {schema}). "
-            "Nothing was written"
-        )
+    error = next(iter(validator.iter_errors(value)))
+    raise InvalidEventError(
+        f"{_place(path, error.instance_path)}: {_shortened(error.message)} (rule {error.kind.name!r} of {schema}). "
+        "Nothing was written"
+    )
+
+
+def _place(path: str, steps: Sequence[str | int]) -> str:
+    return path + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
 
 
 def _shortened(message: str) -> str:
@@ -266,113 +260,7 @@ def _documents() -> dict[str, dict[str, Any]]:
 
 
 @cache
-def _registry() -> Registry[Any]:
-    resources = ((name, Resource.from_contents(document)) for name, document in _documents().items())
-    return Registry().with_resources(resources)
-
-
-@cache
-def _rule(reference: str) -> _Rule:
-    """The rule for the schema at `reference`, such as `urn:arpm:schema:turn:1#/$defs/body`."""
-    document, _, pointer = reference.partition("#")
-    schema: Any = _documents()[document]
-    for step in pointer.split("/")[1:]:
-        schema = schema[step]
-    return _compiled(schema, document)
-
-
-_TYPES: dict[str, frozenset[type]] = {
-    "object": frozenset([dict]),
-    "array": frozenset([list]),
-    "string": frozenset([str]),
-    "integer": frozenset([int]),
-    "number": frozenset([int, float]),
-    "boolean": frozenset([bool]),
-    "null": frozenset([type(None)]),
-}
-_EVERY_TYPE = frozenset(kind for kinds in _TYPES.values() for kind in kinds)
-
-
-def _compiled(schema: dict[str, Any], document: str) -> _Rule:
-    if not schema.keys() <= _UNDERSTOOD:
-        return _Rule(frozenset(), lambda value: False)
-    names = schema.get("type", list(_TYPES))
-    types = frozenset(kind for name in ([names] if isinstance(names, str) else names) for kind in _TYPES[name])
-    plain, checks = types, []
-    for keywords, concerned, make in _CHECKS:
-        if keywords & schema.keys():
-            plain -= concerned
-            checks.append(make(schema, document))
-
-    def accepts(value: Any) -> bool:
-        kind = type(value)
-        if kind in plain:
-            return True
-        if kind not in types:
-            return False
-        for check in checks:  # noqa: SIM110 - a generator would double the time of a turn
-            if not check(value):
-                return False
-        return True
-
-    return _Rule(plain, accepts)
-
-
-def _referenced(schema: dict[str, Any], document: str) -> Accepts:
-    reference = schema["$ref"]
-    return _rule(document + reference if reference.startswith("#") else reference).accepts
-
-
-def _members(schema: dict[str, Any], document: str) -> Accepts:
-    known = {name: _compiled(member, document) for name, member in schema.get("properties", {}).items()}
-    extra = schema.get("additionalProperties", True)
-    others = _compiled(extra, document) if isinstance(extra, dict) else _Rule(frozenset(), lambda _: bool(extra))
-    required = frozenset(schema.get("required", ()))
-
-    def accepts(value: Any) -> bool:
-        if type(value) is not dict:
-            return True
-        for name, member in value.items():
-            rule = known.get(name, others)
-            if type(member) not in rule.plain and not rule.accepts(member):
-                return False
-        return required <= value.keys()
-
-    return accepts
-
-
-def _items(schema: dict[str, Any], document: str) -> Accepts:
-    accepts_item = _compiled(schema["items"], document).accepts
-    return lambda value: type(value) is not list or all(map(accepts_item, value))
-
-
-def _choice(schema: dict[str, Any], document: str) -> Accepts:
-    allowed = frozenset(schema["enum"] if "enum" in schema else [schema["const"]])
-    # True == 1 in Python but not in JSON, and a list has no hash: only words and null are compared.
-    return lambda value: (value is None or type(value) is str) and value in allowed
-
-
-def _text(schema: dict[str, Any], document: str) -> Accepts:
-    least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
-    search = re.compile(schema.get("pattern", "")).search
-    return lambda value: type(value) is not str or (least <= len(value) <= most and search(value) is not None)
-
-
-def _range(schema: dict[str, Any], document: str) -> Accepts:
-    least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-    above = schema.get("exclusiveMinimum", -math.inf)
-    return lambda value: type(value) not in _TYPES["number"] or (least <= value <= most and value > above)
-
-
-# For each group of keywords: the types it concerns, and what makes its check.
-_CHECKS: tuple[tuple[frozenset[str], frozenset[type], Callable[[dict[str, Any], str], Accepts]], ...] = (
-    (frozenset(["$ref"]), _EVERY_TYPE, _referenced),
-    (frozenset(["enum", "const"]), _EVERY_TYPE, _choice),
-    (frozenset(["minLength", "maxLength", "pattern"]), _TYPES["string"], _text),
-    (frozenset(["minimum", "maximum", "exclusiveMinimum"]), _TYPES["number"], _range),
-    (frozenset(["properties", "additionalProperties", "required"]), _TYPES["object"], _members),
-    (frozenset(["items"]), _TYPES["array"], _items),
-)
-_UNDERSTOOD = frozenset(["$schema", "$id", "$defs", "title", "description", "type"]).union(
-    *[keywords for keywords, _, _ in _CHECKS]
-)
+def _validator(reference: str) -> jsonschema_rs.Draft202012Validator:
+    """The validator for the schema at `reference`, such as `urn:arpm:schema:turn:1#/$defs/body`."""
+    registry = jsonschema_rs.Registry(list(_documents().items()))
+    return jsonschema_rs.Draft202012Validator({"$ref": reference}, registry=registry)

@@ -41,6 +41,8 @@ from arpm.events import (
 
 LEDGER_NAME = "ledger.jsonl"
 _CHUNK = 1 << 16
+# As in the schema of the envelope: a longer name could be written but never be read again.
+_LONGEST_NAME = 200
 
 
 class DamagedLedgerError(ArpmError):
@@ -165,6 +167,7 @@ class Ledger:
         self.torn: Path | None = None
         self._now = now
         self._descriptor = descriptor
+        self._identity = _identity(descriptor)
         self._lock = threading.RLock()
         self._tip = EMPTY
         self._index = _Index(EMPTY)
@@ -184,8 +187,10 @@ class Ledger:
 
         A checkpoint is a `tip` that the caller saved. When the ledger no longer holds it, or is gone, that is
         damage, never a new start. `create` False refuses to start an empty ledger where there was none.
-        Raises DamagedLedgerError, UnknownEventError, NotFoundError and LedgerWriteError.
+        Raises InputError, DamagedLedgerError, UnknownEventError, NotFoundError and LedgerWriteError.
         """
+        if not 1 <= len(timeline) <= _LONGEST_NAME:
+            raise InputError(f"a timeline's name has 1 to {_LONGEST_NAME} characters; got {len(timeline)}")
         path = folder / LEDGER_NAME
         saved = checkpoint if checkpoint != EMPTY else None
         if saved is not None and not path.exists():
@@ -321,18 +326,18 @@ class Ledger:
             raise LedgerWriteError(f"{self.path} is closed; nothing was written")
         if self._suspect:
             self._repair()
-        mine, there = os.fstat(self._descriptor), _status(self.path)
-        if there is None or (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
+        there = _status(self.path)
+        if there is None or (there.st_dev, there.st_ino) != self._identity:
             raise LedgerWriteError(
                 f"{self.path} was removed or replaced while it was in use; nothing was written. Put it back, or restart"
             )
-        if mine.st_size != self._tip.size:
-            reason = f"another program changed the file: it has {mine.st_size} bytes where {self._tip.size} were left"
+        if there.st_size != self._tip.size:
+            reason = f"another program changed the file: it has {there.st_size} bytes where {self._tip.size} were left"
             raise DamagedLedgerError(self.path, self._tip.seq + 1, self._tip.size, None, reason)
 
     def _check_new_ids(self, sealed: Sequence[Sealed]) -> None:
         # Random ids cannot be older than this object; so a ledger opened at a checkpoint need not be read for them.
-        if self._index.after != EMPTY and any(item.draft.id is not None for item in sealed):
+        if self._index.after.seq and any(item.draft.id is not None for item in sealed):
             self._index_whole()
         fresh = set[str]()
         for item in sealed:
@@ -380,6 +385,7 @@ class Ledger:
         try:
             stale, self._descriptor = self._descriptor, _open_existing(self.path)
             os.close(stale)
+            self._identity = _identity(self._descriptor)
             if not _ends_at(self.path, self.timeline, self._tip):
                 reason = "the last acknowledged event is no longer where it was written"
                 raise DamagedLedgerError(self.path, self._tip.seq, self._tip.size, None, reason)
@@ -593,6 +599,12 @@ def _read_between(path: Path, start: int, end: int) -> bytes:
         return file.read(end - start)
 
 
+def _identity(descriptor: int) -> tuple[int, int]:
+    """What tells an open file from another one that takes its name."""
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
+
+
 def _status(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
@@ -606,4 +618,5 @@ def _failure(path: Path, action: str, error: OSError) -> str:
         cause, remedy = "the disk is full", "Free some space and try again"
     else:
         cause, remedy = error.strerror or str(error), "Check the disk and the folder's permissions, then try again"
-    return f"{path} could not be {action}: {cause}. What was in it before is kept, the new event is not. {remedy}"
+    kept = "The new event is not kept, everything before it is" if action == "written" else "Everything in it is kept"
+    return f"{path} could not be {action}: {cause}. {kept}. {remedy}"

@@ -116,8 +116,8 @@ class Timeline:
         return self.session()
 
     def config(self) -> GovernanceConfig:
-        """The governance config of the running session."""
-        return GovernanceConfig().changed(self.session().config)
+        """The governance config of the running session; settings this version no longer has are left out."""
+        return GovernanceConfig.of_record(self.session().config)
 
     # -- rounds and turns --------------------------------------------------------------------------------------------
 

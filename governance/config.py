@@ -38,7 +38,7 @@ class GovernanceConfig(RetrievalConfig):
     knowledge_floor: float = setting(0.95, "Weight a document keeps however old it is; 0 is the paper.", 0.0, 1.0)
     history_lambda_round: float = setting(20.0, "Time constant of experience, in rounds (equation 7).", 0.1, 1e6)
     history_lambda_hours: float = setting(168.0, "Time constant of experience, in hours (equation 8).", 0.1, 1e6)
-    history_floor: float = setting(0.8, "Weight an experience keeps however old it is; 0 is the paper.", 0.0, 1.0)
+    history_floor: float = setting(0.6, "Weight an experience keeps however old it is; 0 is the paper.", 0.0, 1.0)
     knowledge_k: int = setting(5, "Most documents' chunks in the prompt.", 0, 50)
     history_k: int = setting(10, "Most experiences in the prompt.", 0, 50)
     evidence_budget: int = setting(1500, "Most tokens of evidence in the prompt; the lowest scores yield.", 0, 100_000)
@@ -70,6 +70,12 @@ class GovernanceConfig(RetrievalConfig):
                 near = get_close_matches(key, known, 1)
                 raise ConfigError(f"unknown setting {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         return dataclasses.replace(self, **changes)
+
+    @classmethod
+    def of_record(cls, recorded: Mapping[str, Any]) -> GovernanceConfig:
+        """The config of a record that an earlier version may have written: unknown settings are left out."""
+        known = {item.name for item in dataclasses.fields(cls)}
+        return cls(**{key: value for key, value in recorded.items() if key in known})
 
     def differences(self, other: GovernanceConfig) -> dict[str, dict[str, Any]]:
         """What `other` changes, as {key: {"from": …, "to": …}}: an intervention."""
