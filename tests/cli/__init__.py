@@ -1,0 +1,1 @@
+"""Tests of the command line, one module for each group of commands."""
