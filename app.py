@@ -1,0 +1,48 @@
+"""The web application: one service, the cross-cutting rules, the areas. Nothing else happens here."""
+
+from __future__ import annotations
+
+from flask import Flask
+
+from arpm.service import Service
+from arpm.web import (
+    body,
+    config,
+    context,
+    csrf,
+    documents,
+    errors,
+    headers,
+    health,
+    hosts,
+    ids,
+    instructions,
+    junk,
+    login,
+    memories,
+    messages,
+    pages,
+    timelines,
+    turns,
+)
+
+AREAS = (pages, health, timelines, messages, turns, instructions, memories, config, documents)
+
+
+def create_app(service: Service) -> Flask:
+    """The application that serves `service`: the chat page and the JSON API."""
+    app = Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = body.JSON_LIMIT
+    context.init(app, service)
+    errors.init(app)
+    headers.init(app)
+    ids.init(app)
+    # In this order: junk is refused before its text is looked at, and nobody is asked for a token from another site.
+    junk.init(app)
+    hosts.init(app, service.settings.host)
+    csrf.init(app)
+    login.init(app, service.settings.token)
+    pages.init(app)
+    for area in AREAS:
+        app.register_blueprint(area.blueprint)
+    return app

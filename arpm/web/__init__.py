@@ -1,0 +1,1 @@
+"""The HTTP side of ARPM. Only this package and `app.py` know Flask."""

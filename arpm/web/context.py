@@ -1,0 +1,41 @@
+"""What the handlers of one application share: the service and its running turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from flask import Flask, current_app
+
+from arpm.service import Service
+from arpm.web.live import LiveTurns
+
+_NAME = "arpm"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The service behind an application and the turns it is running."""
+
+    service: Service
+    live: LiveTurns
+
+
+def init(app: Flask, service: Service) -> None:
+    """Put `service` behind `app`."""
+    app.extensions[_NAME] = Context(service, LiveTurns(service))
+
+
+def context_of(app: Flask) -> Context:
+    """The context of an application."""
+    return cast(Context, app.extensions[_NAME])
+
+
+def service() -> Service:
+    """The service of the application that answers the present request."""
+    return context_of(current_app).service
+
+
+def live() -> LiveTurns:
+    """The running turns of the application that answers the present request."""
+    return context_of(current_app).live

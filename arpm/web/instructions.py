@@ -1,0 +1,35 @@
+"""Standing instructions: /api/v1/timelines/ID/instructions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint
+
+from arpm.web.body import read_json
+from arpm.web.context import service
+from arpm.web.views import instruction_view
+
+blueprint = Blueprint("instructions", __name__, url_prefix="/api/v1/timelines/<id('t'):timeline>/instructions")
+
+
+@blueprint.get("")
+def index(timeline: str) -> dict[str, Any]:
+    """Every instruction in the order given, retired ones too."""
+    return {"instructions": [instruction_view(row) for row in service().timeline(timeline).instructions()]}
+
+
+@blueprint.post("")
+def add(timeline: str) -> tuple[dict[str, Any], int]:
+    """Add an instruction by hand. The same words are in force only once."""
+    text = read_json({"text": str})["text"]
+    added = service().timeline(timeline).add_instruction(text)
+    return {"id": added.id, **index(timeline)}, 201
+
+
+@blueprint.post("/<id('i'):instruction>/retire")
+def retire(timeline: str, instruction: str) -> dict[str, Any]:
+    """Retire an instruction: no later prompt shows it."""
+    reason = read_json({}, {"reason": str})["reason"]
+    service().timeline(timeline).retire_instruction(instruction, reason or "retired by hand", by="hand")
+    return index(timeline)

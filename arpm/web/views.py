@@ -1,0 +1,156 @@
+"""What the JSON API shows of the service's values: pure reading, one function for each kind of thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from arpm.catalogue import DocumentRow, InstructionRow, SessionRow, TimelineRow, TurnRow
+from arpm.events import Event
+from arpm.replayed_prompt import PromptLostError, prompt_of_record
+from arpm.service import Service
+from governance.config import PRESETS, GovernanceConfig
+from retrieval.memories import Experience, KnowledgeChunk
+
+# Enough of a candidate's text to recognise it by; evidence is shown whole.
+EXCERPT = 300
+
+
+def timeline_view(row: TimelineRow) -> dict[str, Any]:
+    """A timeline."""
+    return {**asdict(row), "at": row.at.isoformat()}
+
+
+def session_view(row: SessionRow) -> dict[str, Any]:
+    """A session, without its config."""
+    return {
+        "id": row.id,
+        "number": row.number,
+        "cause": row.cause,
+        "model": row.model,
+        "preset": row.preset,
+        "at": row.at.isoformat(),
+    }
+
+
+def config_view(session: SessionRow, config: GovernanceConfig) -> dict[str, Any]:
+    """The governance config that holds in a session, and how it differs from its preset (else from the default)."""
+    base = PRESETS.get(session.preset, PRESETS["default"]).config
+    return {
+        "preset": session.preset,
+        "config": config.as_dict(),
+        "differences": base.differences(config),
+    }
+
+
+def instruction_view(row: InstructionRow) -> dict[str, Any]:
+    """A standing instruction, active or retired."""
+    retired = row.retired_at.isoformat() if row.retired_at else None
+    return {**asdict(row), "at": row.at.isoformat(), "retired_at": retired, "active": row.retired_at is None}
+
+
+def document_view(row: DocumentRow) -> dict[str, Any]:
+    """A document of the knowledge base."""
+    return {
+        "id": row.id,
+        "name": row.name,
+        "media_type": row.media_type,
+        "characters": row.characters,
+        "at": row.at.isoformat(),
+    }
+
+
+def memory_view(memory: Experience | KnowledgeChunk, limit: int | None = None) -> dict[str, Any]:
+    """A memory of either kind, its text cut to `limit` characters."""
+    text = memory.text if limit is None or len(memory.text) <= limit else memory.text[: limit - 1] + "…"
+    view = {"id": memory.memory, "text": text, "at": memory.at.isoformat() if memory.at else None}
+    if isinstance(memory, KnowledgeChunk):
+        return {**view, "route": "knowledge", "source": memory.source, "document": memory.document}
+    return {**view, "route": "experience", "round": memory.round, "session": memory.session}
+
+
+def turn_row_view(row: TurnRow, event: Event) -> dict[str, Any]:
+    """A turn as the conversation shows it: what was said, and what is worth a word beside it."""
+    return {
+        "id": row.event,
+        "seq": row.seq,
+        "kind": row.kind,
+        "round": row.round,
+        "session": row.session,
+        "at": row.at.isoformat(),
+        "model": row.model,
+        "message": row.message,
+        "response": row.response,
+        **_marks(event.body or {}),
+    }
+
+
+def turn_view(service: Service, event: Event) -> dict[str, Any]:
+    """A turn as the conversation shows it, its whole record, and what the record only names by id.
+
+    `prompt` is None for a failed turn and where something that it showed was erased.
+    """
+    body = event.body or {}
+    row = service.catalogue.turn(event.id)
+    assert row is not None
+    return {
+        "turn": turn_row_view(row, event),
+        "record": record_view(event),
+        "memories": _memories(service, body),
+        "instructions": _instructions(service, body),
+        "prompt": _prompt(service, event),
+    }
+
+
+def record_view(event: Event) -> dict[str, Any]:
+    """An event of a ledger, as it is written there."""
+    return {
+        "schema": event.schema,
+        "seq": event.seq,
+        "id": event.id,
+        "kind": event.kind,
+        "timeline": event.timeline,
+        "session": event.session,
+        "at": event.at.isoformat(),
+        "body": event.body,
+        "body_digest": event.body_digest,
+        "prev": event.prev,
+        "hash": event.hash,
+    }
+
+
+def _marks(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The small facts of a record that stand beside a turn."""
+    return {
+        "erased": not body,
+        "timings": body.get("timings", {}),
+        "evidence": len(body.get("evidence", [])),
+        "cited": body.get("cited", []),
+        "bound": body.get("bound", []),
+        "violations": [item["kind"] for item in body.get("violations", [])],
+        "repairs": [item["rung"] for item in body.get("repairs", [])],
+        "admitted": body.get("admission", {}).get("admitted", False),
+        "error": body.get("error"),
+    }
+
+
+def _memories(service: Service, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The memories a record names, by id; an erased one is not there."""
+    shown = {item["memory"] for item in body.get("evidence", [])}
+    candidates = body.get("candidates", {})
+    named = [*shown, *(row["memory"] for route in candidates.values() for row in route)]
+    found = ((id, service.catalogue.memory(id)) for id in dict.fromkeys(named))
+    return {id: memory_view(memory, None if id in shown else EXCERPT) for id, memory in found if memory is not None}
+
+
+def _instructions(service: Service, body: Mapping[str, Any]) -> dict[str, str]:
+    ids: Iterable[str] = body.get("instructions_shown", [])
+    return {id: text for id in ids for text in service.catalogue.instruction_texts([id])}
+
+
+def _prompt(service: Service, event: Event) -> list[dict[str, str]] | None:
+    try:
+        return [asdict(message) for message in prompt_of_record(service.catalogue, event)]
+    except PromptLostError:
+        return None
