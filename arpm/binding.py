@@ -1,7 +1,8 @@
 """Whether an answer is bound to the evidence it cites. Pure functions over words.
 
 A citation is bound when the reply repeats something the evidence says and the question did not: a number, two words,
-or one word of a reply that has no more than two. This is a lexical lower bound, the same for every model; review can overrule it.
+or one word of a reply that has no more than two. This is a lexical lower bound, the same for every model; review can
+overrule it.
 """
 
 from __future__ import annotations

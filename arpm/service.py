@@ -13,8 +13,6 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from retrieval.embedding.cache import CachedEmbedder
-
 from arpm.catalogue import Catalogue, DocumentRow, SessionRow, TimelineRow, TurnRow
 from arpm.clock import Clock, SystemClock
 from arpm.documents import read_document
@@ -35,6 +33,7 @@ from governance.config import ConfigError, GovernanceConfig, preset
 from governance.decay import Moment
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
+from retrieval.embedding.cache import CachedEmbedder
 from retrieval.text import usable
 
 NAME_LIMIT = 200

@@ -17,9 +17,9 @@ from types import FrameType
 from typing import Any
 
 from flask import Flask
-from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
-from waitress.server import create_server  # type: ignore[import-untyped]
-from waitress.task import ErrorTask  # type: ignore[import-untyped]
+from waitress.channel import HTTPChannel
+from waitress.server import create_server
+from waitress.task import ErrorTask
 
 from arpm.errors import ArpmError
 from arpm.service import Service
