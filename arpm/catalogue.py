@@ -24,7 +24,7 @@ from retrieval.chunking import split_document
 from retrieval.memories import Experience, KnowledgeChunk
 
 # Raised whenever the tables or the fold change; a catalogue of another version is built anew.
-VERSION = 1
+VERSION = 2
 
 _TABLES = """
 create table ledgers (name text primary key, seq integer, hash text, size integer);
@@ -34,11 +34,13 @@ create table sessions (
 create table turns (
   event text primary key, timeline text, seq integer, kind text, round integer, session text, at text,
   message text, response text, model text);
-create index turns_by_round on turns (timeline, round);
+create index turns_by_round on turns (timeline, kind, round);
+create index turns_by_session on turns (session, kind, seq);
 create table memories (
   id text primary key, timeline text, seq integer, session text, round integer, at text, user text, character text,
   message text, reply text, source text, model text, active integer);
 create index memories_by_timeline on memories (timeline, seq);
+create index memories_by_round on memories (timeline, round);
 create table instructions (
   id text primary key, timeline text, seq integer, text text, round integer, kind text, rule text, at text,
   retired_at text, retired_reason text);
@@ -234,6 +236,11 @@ class Catalogue:
             "select * from turns where session = ? and kind = 'turn' order by seq desc limit ?", session, rounds
         )
         return [_turn(row) for row in reversed(rows)]
+
+    def session_rounds(self, session: str) -> int:
+        """How many committed turns a session has."""
+        row = self._one("select count(*) as rounds from turns where session = ? and kind = 'turn'", session)
+        return int(row["rounds"]) if row else 0
 
     def round_times(self, timeline: str) -> list[tuple[int, datetime]]:
         """(round, time) of every turn and every dated memory of a timeline, by round."""

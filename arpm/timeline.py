@@ -138,6 +138,10 @@ class Timeline:
         """The last rounds of the running session."""
         return self._catalogue.window(self.session().id, rounds) if rounds else []
 
+    def session_rounds(self) -> int:
+        """How many rounds the running session has."""
+        return self._catalogue.session_rounds(self.session().id)
+
     def memory_of_round(self, round: int) -> str | None:
         """The memory that a round became."""
         return self._catalogue.memory_of_round(self.id, round)
@@ -146,7 +150,7 @@ class Timeline:
         """Record a turn. When this returns, it is on the disk."""
         event = self._store.append(kind, body, at=at, session=self.session().id)
         if kind == "turn":
-            self._times = _running_latest([*self._times, (body["round"], at)])
+            self._times.append((body["round"], max(at, self._times[-1][1]) if self._times else at))
         return event
 
     def admit(self, event: Event) -> None:

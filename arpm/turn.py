@@ -249,7 +249,7 @@ def _context(
         "character": info.character,
         "persona_digest": digest(info.persona.encode()),
         "augmented_query": recalled.query,
-        "session_round": len(timeline.window(1_000_000)) + 1,
+        "session_round": timeline.session_rounds() + 1,
         "last_round_at": last.isoformat() if last else None,
         "embedder": {"name": tools.embedder.name, "c0": tools.embedder.c0},
         "knowledge_tip": {"seq": tip.seq, "hash": tip.hash},
