@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 
 def round_decay(age: float | None, time_constant: float) -> float:
@@ -49,4 +49,7 @@ def rounds_between(moment: Moment, round: int | None) -> int | None:
 
 def hours_between(moment: Moment, at: datetime | None) -> float | None:
     """Age in hours, None when the memory has no time."""
-    return None if at is None else max((moment.at - at).total_seconds() / 3600.0, 0.0)
+    if at is None:
+        return None
+    # In UTC: between two times of one zone Python subtracts clock faces, an hour off across a clock change.
+    return max((moment.at.astimezone(UTC) - at.astimezone(UTC)).total_seconds() / 3600.0, 0.0)

@@ -78,14 +78,16 @@ def retired_by(sentence: str, active: Sequence[Instruction]) -> Instruction | No
 _GENERAL = frozenset(
     tokenize(
         "stop forget ignore drop cancel instruction rule limit request requirement need longer earlier please always "
-        "never every again anymore answer reply respond response message use using say call speak write start end"
+        "never every again anymore answer reply respond response message use using say call speak write start end "
+        "取消 忘掉 忘记 忽略 撤销 去掉 要求 指令 规则 限制 之前 不用 不必 需要 不要 再用 再叫 叫我 称呼我 请用 请叫 "
+        "以后 现在 可以 每次 都用 始终 回答 回复 说话 使用"
     )
-) | frozenset(tokenize("取消忘掉忽略撤销要求指令规则限制之前不用再以后不必需要请每次都回答回复说话叫用使用现在可以"))
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The instruction prefix of a prompt: what is shown, newest last, and what the token cap left out."""
+    """The instruction prefix of a prompt: what is shown and what the token cap left out, both newest last."""
 
     shown: tuple[Instruction, ...]
     omitted: tuple[Instruction, ...]

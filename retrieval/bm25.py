@@ -90,6 +90,8 @@ class BM25Index:
 
     def search(self, tokens: Sequence[str], k1: float, b: float, delta: float) -> BM25Hits:
         """Score every document that holds a query token (paper equation 2; repeated query tokens count again)."""
+        if not self._tokens:
+            return BM25Hits(_NO_KEYS, _NO_SCORES, _NO_SCORES)
         norms = k1 * (1 - b + b * self._lengths / (self.mean_length or 1.0))
         query_idf = 0.0
         matched = [_NO_KEYS]

@@ -28,8 +28,8 @@ class Query:
 class Candidate:
     """A memory that search found, with every score up to its base score.
 
-    `cosine` is the best raw cosine of the query with the memory's vectors and `similarity` its calibrated form;
-    `bm25` and `coverage` are None where BM25 did not match. `ranks` are from zero per lane and hold only the lanes
+    `cosine` is the raw cosine of the query with the turn's own vector, or with the best child of a chunk, and
+    `similarity` its calibrated form; `bm25` and `coverage` are None where BM25 did not match. `ranks` are from zero per lane and hold only the lanes
     that found it. `fused` is the RRF sum after neighbours lent their share, `lent_by` the best of them. `relevance`
     is what the gate looks at, before decay and normalisation; `base` is paper equation (4) or (6).
     """

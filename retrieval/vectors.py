@@ -21,9 +21,10 @@ from retrieval.embedding.base import Vectors
 # From so many vectors on, searching several indexes side by side pays for the threads.
 _SIDE_BY_SIDE = 20_000
 
-# FAISS sums in single precision, in an order that differs between processors. So many more hits than asked for are
-# ranked anew in double precision, that one processor's rounding cannot push a hit over the border.
+# FAISS sums in single precision, in an order that differs between processors, and of equals keeps those it met first.
+# So more hits than asked for are ranked anew in double precision, until the last one is out of rounding's reach.
 _SLACK = 32
+_ROUNDING = 1e-5
 
 
 class VectorIndex:
@@ -66,8 +67,13 @@ class VectorIndex:
         """
         if not len(self):
             return []
-        with _one_thread():
-            _, places = self._index.search(query.reshape(1, -1), min(depth + _SLACK, len(self)))
+        wanted = depth + _SLACK
+        while True:
+            with _one_thread():
+                scores, places = self._index.search(query.reshape(1, -1), min(wanted, len(self)))
+            if wanted >= len(self) or scores[0, depth - 1] - scores[0, -1] > _ROUNDING:
+                break
+            wanted *= 2
         keys = self._keys[places[0]]
         return top(keys, self.cosines(query, keys), depth)
 
