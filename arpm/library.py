@@ -5,6 +5,7 @@ Shared by every timeline of the service. Knows nothing about turns.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from arpm.canonical import digest
@@ -15,7 +16,9 @@ from arpm.errors import InputError, NotFoundError
 from arpm.ids import new_id
 from arpm.ledger import Checkpoint
 from arpm.store import Store
-from retrieval.embedding.base import Embedder
+from retrieval.candidates import Candidate, Query
+from retrieval.config import RetrievalConfig
+from retrieval.embedding.base import Embedder, Vectors
 from retrieval.knowledge import KnowledgeIndex
 
 KNOWLEDGE = "knowledge"
@@ -29,14 +32,23 @@ class Library:
         self._catalogue = catalogue
         self._clock = clock
         self._store = Store(logs / KNOWLEDGE, KNOWLEDGE, catalogue, clock)
-        self.index = KnowledgeIndex(embedder)
+        self._embedder = embedder
+        self._index = KnowledgeIndex(embedder)
+        # Held while the index changes and while it is searched, so that a turn record names the very documents that
+        # were searched. Embedding, which is slow, happens before it is taken.
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
         for document in self.documents():
-            self.index.add(document.id, catalogue.chunks(document.id))
+            self._index.add(document.id, catalogue.chunks(document.id))
+        self._tip = self._store.ledger.tip
 
-    @property
-    def tip(self) -> Checkpoint:
-        """Where the knowledge ledger stands, for the turn record."""
-        return self._store.ledger.tip
+    def search(self, query: Query, vector: Vectors, config: RetrievalConfig) -> tuple[Checkpoint, list[Candidate]]:
+        """Candidates of the knowledge route, and where the knowledge ledger stood when they were found."""
+        with self._lock:
+            return self._tip, self._index.search(query, vector, config)
+
+    def __contains__(self, document: str) -> bool:
+        return document in self._index
 
     def documents(self) -> list[DocumentRow]:
         """The documents that are searched, oldest first."""
@@ -44,6 +56,10 @@ class Library:
 
     def add(self, document: Document) -> DocumentRow:
         """Record a document, then index it. The same text under the same name is added once."""
+        with self._writing:
+            return self._add(document)
+
+    def _add(self, document: Document) -> DocumentRow:
         text_digest = digest(document.text.encode())
         for row in self.documents():
             if row.digest == text_digest and row.name == document.name:
@@ -59,17 +75,28 @@ class Library:
             "bytes": document.bytes,
             "encoding": document.encoding,
         }
-        self._store.append("document_added", body, at=self._clock.now())
-        self.index.add(id, self._catalogue.chunks(id))
+        event = self._store.append("document_added", body, at=self._clock.now())
+        chunks = self._catalogue.chunks(id)
+        self._embedder.encode_document([child for chunk in chunks for child in chunk.children])
+        with self._lock:
+            self._index.add(id, chunks)
+            self._tip = Checkpoint(event.seq, event.hash, event.end)
         return self.document(id)
 
     def remove(self, id: str, reason: str) -> None:
         """Take a document out of the indexes; its text stays in the ledger for replay. NotFoundError if absent."""
-        document = self.document(id)
+        with self._writing:
+            self._remove(self.document(id), reason)
+
+    def _remove(self, document: DocumentRow, reason: str) -> None:
         if document.removed_at is not None:
-            raise InputError(f"{document.name} ({id}) was already removed.")
-        self._store.append("document_removed", {"document": id, "reason": reason}, at=self._clock.now())
-        self.index.remove(id)
+            raise InputError(f"{document.name} ({document.id}) was already removed.")
+        event = self._store.append(
+            "document_removed", {"document": document.id, "reason": reason}, at=self._clock.now()
+        )
+        with self._lock:
+            self._index.remove(document.id)
+            self._tip = Checkpoint(event.seq, event.hash, event.end)
 
     def document(self, id: str) -> DocumentRow:
         """One document by id. Raises NotFoundError."""

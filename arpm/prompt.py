@@ -7,6 +7,7 @@ can act as a tag of the protocol.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +15,15 @@ from zoneinfo import ZoneInfo
 
 from arpm.canonical import canonical, digest
 from arpm.generation.base import ChatMessage, LabelledEvidence, PromptStyle
+from arpm.generation.evidence_excerpt import excerpt
 from arpm.protocol import neutralise
 from governance.decay import Moment
 from governance.unfolding import Evidence, days_cue
 from retrieval.text import Language, language
+
+# The most of the leading evidence that the compact prompt repeats, and the speaker's name at its beginning.
+LEAD_CHARACTERS = 200
+_SPEAKER = re.compile(r"[^\n:：]{1,60}[:：] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """Everything a prompt is made of. `last_at` is when the last round was, None before the first."""
+    """Everything a prompt is made of. `last_at` is when the last round was, None before the first.
+
+    `lead` is the label of the evidence that a backend ranked first; the compact prompt says it once more.
+    """
 
     style: PromptStyle
     user: str
@@ -46,6 +55,7 @@ class PromptParts:
     evidence: tuple[Evidence, ...]
     window: tuple[Exchange, ...]
     message: str
+    lead: str | None = None
 
     @property
     def language(self) -> Language:
@@ -60,7 +70,7 @@ def build(parts: PromptParts) -> tuple[ChatMessage, ...]:
     for exchange in parts.window:
         messages.append(ChatMessage("user", neutralise(exchange.message)))
         messages.append(ChatMessage("assistant", neutralise(exchange.response)))
-    messages.append(ChatMessage("user", neutralise(parts.message)))
+    messages.append(ChatMessage("user", _question(parts)))
     return tuple(messages)
 
 
@@ -71,7 +81,7 @@ def prompt_digest(messages: Sequence[ChatMessage]) -> str:
 
 def shown_evidence(evidence: Sequence[Evidence]) -> tuple[LabelledEvidence, ...]:
     """The evidence as a backend's grammar may enumerate it."""
-    return tuple(LabelledEvidence(item.label, neutralise(item.text)) for item in evidence)
+    return tuple(LabelledEvidence(item.label, neutralise(item.text), item.route) for item in evidence)
 
 
 def time_frame(moment: Moment, last_at: datetime | None, timezone: str, lang: Language) -> str:
@@ -164,6 +174,19 @@ check: one or two sentences on what the evidence supports or contradicts
 your reply
 </response>"""
 _LANGUAGE = {"en": "Reply in English unless asked otherwise.", "zh": "除非另有要求，请用中文回答。"}
+
+
+def _question(parts: PromptParts) -> str:
+    """The message; in the compact prompt behind the leading evidence.
+
+    A very small model answers from what stands next to the question (docs/decisions/0003).
+    """
+    message = neutralise(parts.message)
+    lead = next((item for item in parts.evidence if item.label == parts.lead), None)
+    if parts.style != "compact" or lead is None:
+        return message
+    note = _SPEAKER.sub("", excerpt(neutralise(lead.text), parts.message, LEAD_CHARACTERS), count=1)
+    return f"{note}\n\n{message}"
 
 
 def _compact(parts: PromptParts) -> str:

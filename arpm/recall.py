@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from arpm.catalogue import TurnRow
+from arpm.ledger import Checkpoint
 from arpm.library import Library
 from arpm.stages import Stopwatch
 from arpm.timeline import Timeline
@@ -23,9 +24,10 @@ from retrieval.text import language
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a message brought back: the query as searched, and every decision on every candidate."""
+    """What a message brought back: the query as searched, where the knowledge ledger stood, and every decision."""
 
     query: str
+    knowledge_tip: Checkpoint
     governed: Governed
 
 
@@ -60,7 +62,8 @@ def recall(
         return timeline.round_at(candidate.at)
 
     with timer.stage("searched"):
-        found = (library.index.search(asked, vector, config), timeline.index.search(asked, vector, config))
+        tip, documents = library.search(asked, vector, config)
+        experiences = timeline.index.search(asked, vector, config)
     with timer.stage("governed"):
         situation = Situation(
             moment=moment,
@@ -70,5 +73,5 @@ def recall(
             round_of=round_of,
             count=count,
         )
-        governed = govern(*found, config, situation)
-    return Recalled(text, governed)
+        governed = govern(documents, experiences, config, situation)
+    return Recalled(text, tip, governed)

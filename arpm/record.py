@@ -19,7 +19,10 @@ from governance.unfolding import Evidence
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """What is known of a turn before the model is called: all that both kinds of turn record share."""
+    """What is known of a turn before the model is called: all that both kinds of turn record share.
+
+    `prompt` is None until it is built.
+    """
 
     moment: Moment
     user: str
@@ -28,7 +31,7 @@ class Framed:
     sampling: Sampling
     preset: str
     config: GovernanceConfig
-    prompt: Mapping[str, Any]
+    prompt: Mapping[str, Any] | None
     timings: dict[str, float]
 
     def body(self) -> dict[str, Any]:
@@ -44,7 +47,7 @@ class Framed:
             "sampling": asdict(self.sampling),
             "preset": self.preset,
             "config": self.config.as_dict(),
-            "prompt": dict(self.prompt),
+            "prompt": dict(self.prompt) if self.prompt is not None else None,
             "timings": dict(self.timings),
         }
 
@@ -97,20 +100,7 @@ def answer_rows(answer: Answer, bound: Sequence[str]) -> dict[str, Any]:
     """Every attempt raw, the parsed analysis and response, citations, violations and repairs."""
     parsed = answer.parsed
     return {
-        "attempts": [
-            {
-                "purpose": attempt.purpose,
-                "raw": attempt.generation.text,
-                "finish": attempt.generation.finish,
-                "reasoning": attempt.generation.reasoning,
-                "prompt_tokens": attempt.generation.prompt_tokens,
-                "completion_tokens": attempt.generation.completion_tokens,
-                "seconds": attempt.generation.seconds,
-                "first_token_seconds": attempt.generation.first_token_seconds,
-                "violations": [asdict(violation) for violation in attempt.violations],
-            }
-            for attempt in answer.attempts
-        ],
+        "attempts": attempt_rows(answer),
         "analysis": {
             "need": parsed.need,
             "cited": list(parsed.cited),
@@ -128,6 +118,33 @@ def answer_rows(answer: Answer, bound: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def attempt_rows(answer: Answer) -> list[dict[str, Any]]:
+    """Every call of the model that returned, raw."""
+    return [
+        {
+            "purpose": attempt.purpose,
+            "raw": attempt.generation.text,
+            "finish": attempt.generation.finish,
+            "reasoning": attempt.generation.reasoning,
+            "prompt_tokens": attempt.generation.prompt_tokens,
+            "completion_tokens": attempt.generation.completion_tokens,
+            "seconds": attempt.generation.seconds,
+            "first_token_seconds": attempt.generation.first_token_seconds,
+            "violations": [asdict(violation) for violation in attempt.violations],
+        }
+        for attempt in answer.attempts
+    ]
+
+
 def failure_rows(error: GenerationError) -> dict[str, Any]:
     """What went wrong in a failed turn, and the text that had arrived."""
-    return {"error": {"kind": error.kind, "text": str(error)}, "partial": error.partial}
+    return {"error": {"kind": error.kind, "text": str(error)}, "partial": error.partial, "attempts": []}
+
+
+def stopped_rows(answer: Answer) -> dict[str, Any]:
+    """A turn that the person stopped."""
+    return {
+        "error": {"kind": "cancelled", "text": "Stopped by the person."},
+        "partial": answer.attempts[-1].generation.text,
+        "attempts": attempt_rows(answer),
+    }

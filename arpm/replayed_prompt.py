@@ -59,6 +59,7 @@ def parts_of_record(catalogue: Catalogue, event: Event) -> PromptParts:
         evidence=tuple(_evidence(catalogue, row) for row in body["evidence"]),
         window=tuple(_exchange(catalogue, event.timeline, round) for round in body["window"]),
         message=body["message"],
+        lead=next(iter(body["ranking"]), None),
     )
 
 

@@ -66,6 +66,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedder", str, "e5", "Embedder of both memories; a name or a local folder."),
     Setting("timezone", str, "UTC", "IANA name of the timezone of a user who has not chosen one."),
     Setting("upload_limit", int, 33_554_432, "Largest document or import in bytes.", low=1, high=2**31),
+    Setting("cache", Path, None, "Folder of the converted embedded model; unset: the user's cache folder."),
     Setting("data", Path, None, "Folder of the data sets that benchmarks read."),
 )
 
@@ -148,6 +149,7 @@ class Settings:
     embedder: str = "e5"
     timezone: str = "UTC"
     upload_limit: int = 33_554_432
+    cache: Path | None = None
     data: Path | None = None
     models: tuple[ModelSettings, ...] = ()
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from arpm.admission import admission
 from arpm.answer import Answer, Shown, answer
 from arpm.binding import bound_labels
 from arpm.canonical import digest
-from arpm.catalogue import SessionRow, TurnRow
+from arpm.catalogue import TurnRow
 from arpm.errors import ArpmError, InputError
 from arpm.events import Event
 from arpm.generation.base import Backend, GenerationError, GenerationRequest, Sampling
@@ -22,11 +23,10 @@ from arpm.ids import new_id
 from arpm.library import Library
 from arpm.prompt import Exchange, PromptParts, build, prompt_digest, shown_evidence
 from arpm.recall import Recalled, recall
-from arpm.record import Framed, answer_rows, candidate_row, evidence_row, failure_rows
+from arpm.record import Framed, answer_rows, candidate_row, evidence_row, failure_rows, stopped_rows
 from arpm.stages import StageName, Stopwatch
 from arpm.timeline import Timeline
 from governance.config import GovernanceConfig
-from governance.decay import Moment
 from governance.instructions import Instruction, prefix, recognise, retired_by
 from retrieval.embedding.base import Embedder
 from retrieval.text import language, usable
@@ -72,33 +72,41 @@ def take_turn(timeline: Timeline, message: str, tools: Tools, watch: Watch) -> E
     message = checked_message(message)
     timer = Stopwatch(watch.stage)
     with timeline.exclusive():
-        moment = timeline.moment()
-        session, config = timeline.session(), timeline.config()
-        with timer.stage("recognised"):
-            if config.instructions_enabled:
-                learn_instructions(timeline, message, moment.round)
-        window = _window(timeline, config, tools.backend)
-        recalled = recall(
-            message,
-            timeline,
-            tools.library,
-            tools.embedder,
-            config,
-            moment,
-            window=window,
-            count=tools.backend.count_tokens,
-            timer=timer,
-        )
-        with timer.stage("prompted"):
-            instructions = _instructions(timeline, config, tools.backend)
-            parts = _parts(timeline, message, tools.backend, config, moment, recalled, window, instructions)
-            request = _request(parts, tools)
-            framed = _framed(timeline, session, config, moment, message, tools, request, timer)
-        with timer.stage("answered"):
-            reply = _answered(timeline, framed, request, config, watch, tools.backend)
+        framed = _framed(timeline, message, tools, timer)
+        config, moment = framed.config, framed.moment
+        try:
+            with timer.stage("recognised"):
+                if config.instructions_enabled:
+                    learn_instructions(timeline, message, moment.round)
+            window = _window(timeline, config, tools.backend)
+            recalled = recall(
+                message,
+                timeline,
+                tools.library,
+                tools.embedder,
+                config,
+                moment,
+                window=window,
+                count=tools.backend.count_tokens,
+                timer=timer,
+            )
+            with timer.stage("prompted"):
+                instructions = _instructions(timeline, config, tools.backend)
+                request = _request(timeline, framed, tools, recalled, window, instructions)
+                framed = replace(framed, prompt=_prompt_row(request, tools.backend))
+            with timer.stage("answered"):
+                shown = Shown(watch.text, watch.restart)
+                reply = answer(tools.backend, request, config, language(message), shown, watch.cancel)
+        except GenerationError as error:
+            body = framed.body() | failure_rows(error)
+            raise TurnFailedError(error, timeline.commit("turn_failed", body, moment.at)) from error
+        if reply.finish == "cancelled":
+            body = framed.body() | stopped_rows(reply)
+            raise TurnFailedError(None, timeline.commit("turn_failed", body, moment.at))
         with timer.stage("recorded"):
             context = _context(timeline, tools, recalled, window, instructions)
-            event = timeline.commit("turn", framed.body() | context | _outcome(reply, request, config), moment.at)
+            outcome = _outcome(reply, request, config)
+            event = timeline.commit("turn", framed.body() | context | outcome, moment.at)
             timeline.admit(event)
     return event
 
@@ -145,94 +153,56 @@ def _instructions(timeline: Timeline, config: GovernanceConfig, backend: Backend
     return prefix(timeline.active_instructions(), config.instructions_budget, backend.count_tokens).shown
 
 
-def _parts(
-    timeline: Timeline,
-    message: str,
-    backend: Backend,
-    config: GovernanceConfig,
-    moment: Moment,
-    recalled: Recalled,
-    window: Sequence[TurnRow],
-    instructions: Sequence[Instruction],
-) -> PromptParts:
-    info = timeline.info
-    return PromptParts(
-        style=backend.prompt_style,
-        user=info.user,
-        character=info.character,
-        persona=info.persona,
-        instructions=tuple(item.text for item in instructions),
-        moment=moment,
-        last_at=timeline.last_round_at(),
-        timezone=info.timezone,
-        time_cues=config.time_cues,
-        protocol=config.protocol_enabled,
-        evidence=recalled.governed.evidence,
-        window=tuple(Exchange(row.round, row.message, row.response) for row in window),
-        message=message,
-    )
-
-
-def _request(parts: PromptParts, tools: Tools) -> GenerationRequest:
-    return GenerationRequest(
-        messages=build(parts),
-        sampling=tools.sampling,
-        question=parts.message,
-        evidence=shown_evidence(parts.evidence),
-    )
-
-
-def _framed(
-    timeline: Timeline,
-    session: SessionRow,
-    config: GovernanceConfig,
-    moment: Moment,
-    message: str,
-    tools: Tools,
-    request: GenerationRequest,
-    timer: Stopwatch,
-) -> Framed:
-    tokens = sum(tools.backend.count_tokens(item.content) for item in request.messages)
+def _framed(timeline: Timeline, message: str, tools: Tools, timer: Stopwatch) -> Framed:
     return Framed(
-        moment=moment,
+        moment=timeline.moment(),
         user=timeline.info.user,
         message=message,
         backend=tools.backend,
         sampling=tools.sampling,
-        preset=session.preset,
-        config=config,
-        prompt={
-            "digest": prompt_digest(request.messages),
-            "tokens": tokens,
-            "approximate": getattr(tools.backend, "approximate_tokens", False),
-        },
+        preset=timeline.session().preset,
+        config=timeline.config(),
+        prompt=None,
         timings=timer.seconds,
     )
 
 
-def _answered(
+def _request(
     timeline: Timeline,
     framed: Framed,
-    request: GenerationRequest,
-    config: GovernanceConfig,
-    watch: Watch,
-    backend: Backend,
-) -> Answer:
-    """The reply; a failure or a stop is recorded first and then raised."""
-    shown = Shown(watch.text, watch.restart)
-    try:
-        reply = answer(backend, request, config, language(framed.message), shown, watch.cancel)
-    except GenerationError as error:
-        body = framed.body() | failure_rows(error) | {"attempts": []}
-        raise TurnFailedError(error, timeline.commit("turn_failed", body, framed.moment.at)) from error
-    if reply.finish == "cancelled":
-        body = framed.body() | {
-            "error": {"kind": "cancelled", "text": "stopped by the person"},
-            "partial": reply.attempts[-1].generation.text,
-            "attempts": answer_rows(reply, ())["attempts"],
-        }
-        raise TurnFailedError(None, timeline.commit("turn_failed", body, framed.moment.at))
-    return reply
+    tools: Tools,
+    recalled: Recalled,
+    window: Sequence[TurnRow],
+    instructions: Sequence[Instruction],
+) -> GenerationRequest:
+    info, evidence = timeline.info, recalled.governed.evidence
+    shown = shown_evidence(evidence)
+    ranking = tools.backend.rank(framed.message, shown)
+    parts = PromptParts(
+        style=tools.backend.prompt_style,
+        user=info.user,
+        character=info.character,
+        persona=info.persona,
+        instructions=tuple(item.text for item in instructions),
+        moment=framed.moment,
+        last_at=timeline.last_round_at(),
+        timezone=info.timezone,
+        time_cues=framed.config.time_cues,
+        protocol=framed.config.protocol_enabled,
+        evidence=evidence,
+        window=tuple(Exchange(row.round, row.message, row.response) for row in window),
+        message=framed.message,
+        lead=ranking[0] if ranking else None,
+    )
+    return GenerationRequest(build(parts), tools.sampling, framed.message, shown, ranking)
+
+
+def _prompt_row(request: GenerationRequest, backend: Backend) -> dict[str, Any]:
+    return {
+        "digest": prompt_digest(request.messages),
+        "tokens": sum(backend.count_tokens(item.content) for item in request.messages),
+        "approximate": not backend.exact_tokens,
+    }
 
 
 def _context(
@@ -243,7 +213,7 @@ def _context(
     instructions: Sequence[Instruction],
 ) -> dict[str, Any]:
     """The part of the record that says what was shown to the model and why."""
-    info, tip, governed = timeline.info, tools.library.tip, recalled.governed
+    info, tip, governed = timeline.info, recalled.knowledge_tip, recalled.governed
     last = timeline.last_round_at()
     return {
         "character": info.character,
@@ -266,15 +236,8 @@ def _context(
 def _outcome(reply: Answer, request: GenerationRequest, config: GovernanceConfig) -> dict[str, Any]:
     """The part of the record that says what the model did and what became of it."""
     bound = bound_labels(reply.parsed, request.evidence, request.question)
-    return answer_rows(reply, bound) | {"admission": _admission(reply, config)}
-
-
-def _admission(reply: Answer, config: GovernanceConfig) -> dict[str, Any]:
-    """Whether the turn becomes memory, and why. What could not be repaired stays out unless the config lets it in."""
-    parsed = reply.parsed
-    if not parsed.admissible or not parsed.response:
-        return {"admitted": False, "reason": "no reply worth remembering", "memory": None}
-    fell_back = any(repair.rung == "fallback" for repair in reply.repairs)
-    if fell_back and not config.admit_fallback:
-        return {"admitted": False, "reason": "the protocol could not be repaired", "memory": None}
-    return {"admitted": True, "reason": "repaired" if reply.repairs else "valid", "memory": new_id("m")}
+    decision = admission(reply, config)
+    return answer_rows(reply, bound) | {
+        "ranking": list(request.ranking),
+        "admission": asdict(decision) | {"memory": new_id("m") if decision.admitted else None},
+    }

@@ -29,9 +29,10 @@ class Candidate:
     """A memory that search found, with every score up to its base score.
 
     `cosine` is the raw cosine of the query with the turn's own vector, or with the best child of a chunk, and
-    `similarity` its calibrated form; `bm25` and `coverage` are None where BM25 did not match. `ranks` are from zero per lane and hold only the lanes
-    that found it. `fused` is the RRF sum after neighbours lent their share, `lent_by` the best of them. `relevance`
-    is what the gate looks at, before decay and normalisation; `base` is paper equation (4) or (6).
+    `similarity` its calibrated form; `bm25` is None and `coverage` 0 where BM25 did not match. `ranks` are from zero
+    per lane and hold only the lanes that found it. `fused` is the RRF sum after neighbours lent their share, `lent_by`
+    the best of them. `similarity` and `coverage` are what the gate looks at, before fusion, decay and normalisation;
+    `base` is paper equation (4) or (6).
     """
 
     memory: str

@@ -7,7 +7,6 @@ filter by construction, not a bonus. Returns candidates with base scores; it dec
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,6 +44,7 @@ class ExperienceIndex:
         self._atoms: dict[int, Experience] = {}
         self._keys: dict[str, int] = {}
         self._sessions: dict[str, list[int]] = {}
+        self._beside: dict[int, tuple[int, ...]] = {}  # the turns before and after a turn in its session
         self._next_key = 0
         # Writers wait for each other while they embed; searches only while a finished change is put in place.
         self._writing = threading.Lock()
@@ -78,7 +78,7 @@ class ExperienceIndex:
         """Take one atom out; the turn after it is embedded anew, so that nothing of it stays. KeyError if absent."""
         with self._writing:
             key = self._keys[memory]
-            beside = self._neighbours(key)
+            beside = self._beside[key]
             before = next((self._atoms[k] for k in beside if k < key), None)
             after = [k for k in beside if k > key]
             contexts = [self._embedder.encode_document([_in_context(before, self._atoms[k])])[0] for k in after]
@@ -96,8 +96,7 @@ class ExperienceIndex:
             hits = self._words.search(tokens, config.bm25_k1, config.bm25_b, config.bm25_delta)
             ranks = ranks_by_key(self._lanes(vector, hits, config))
             own = fused(ranks, config.history_rrf_k)
-            neighbours = {key: self._neighbours(key) for key in own} if config.neighbour_share else {}
-            scores = best(lent_by_neighbours(own, neighbours, config.neighbour_share))
+            scores = best(lent_by_neighbours(own, self._beside, config.neighbour_share))
             cosines = dict(zip(scores, self._vectors.cosines(vector, list(scores)).tolist(), strict=True))
             stages = _Stages(ranks, own, scores, max(scores.values()), cosines, Lexical.of(hits, list(scores)))
             found = [self._candidate(key, query, config, stages) for key in scores]
@@ -137,7 +136,9 @@ class ExperienceIndex:
         self._next_key = key + 1
         self._atoms[key] = atom
         self._keys[atom.memory] = key
-        self._sessions.setdefault(atom.session, []).append(key)
+        session = self._sessions.setdefault(atom.session, [])
+        session.append(key)
+        self._link(session, len(session) - 1)
         self._words.add(key, tokenize(atom.text))
 
     def _take_out(self, key: int) -> None:
@@ -147,15 +148,16 @@ class ExperienceIndex:
         atom = self._atoms.pop(key)
         del self._keys[atom.memory]
         session = self._sessions[atom.session]
-        session.remove(key)
+        place = session.index(key)
+        del session[place], self._beside[key]
+        self._link(session, place)
         if not session:
             del self._sessions[atom.session]
 
-    def _neighbours(self, key: int) -> list[int]:
-        """The turns beside a turn in its session: the one before, the one after."""
-        session = self._sessions[self._atoms[key].session]
-        place = bisect_left(session, key)  # keys only grow, so a session's list is sorted
-        return [session[p] for p in (place - 1, place + 1) if 0 <= p < len(session)]
+    def _link(self, session: Sequence[int], place: int) -> None:
+        """Note who stands beside whom around a place where a session changed."""
+        for p in range(max(place - 1, 0), min(place + 2, len(session))):
+            self._beside[session[p]] = tuple(session[q] for q in (p - 1, p + 1) if 0 <= q < len(session))
 
     def _candidate(
         self,
@@ -170,7 +172,7 @@ class ExperienceIndex:
         normalised = score / stages.highest if config.experience_base == "fused" else similarity
         text = atom.text
         bonuses = _bonuses(atom, text, query, config)
-        lenders = [k for k in self._neighbours(key) if k in stages.own] if config.neighbour_share else []
+        lenders = [k for k in self._beside[key] if k in stages.own] if config.neighbour_share else []
         lender = max(lenders, key=lambda k: stages.own[k], default=None)
         return Candidate(
             memory=atom.memory,

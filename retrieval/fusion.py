@@ -43,6 +43,8 @@ def lent_by_neighbours(
     In a conversation the answer often stands beside the turn that matches the question's words.
     """
     spread = dict(scores)
+    if not share:
+        return spread
     for key, score in scores.items():
         for neighbour in neighbours.get(key, ()):
             spread[neighbour] = spread.get(neighbour, 0.0) + share * score

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retrieval.bm25 import BM25Hits
+from retrieval.bm25 import BM25Hits, top
 from retrieval.fusion import reciprocal_rank_fusion
 
 # The most candidates of one route that governance sees and a turn record holds.
@@ -59,5 +59,6 @@ def fused(ranks: Mapping[int, Mapping[str, int]], k: float) -> dict[int, float]:
 
 def best(scores: Mapping[int, float], size: int = POOL) -> dict[int, float]:
     """The `size` best scores, best first; of equal scores the newer (larger) key: recency wins ties."""
-    order = sorted(scores, key=lambda key: (-scores[key], -key))
-    return {key: scores[key] for key in order[:size]}
+    keys = np.fromiter(scores.keys(), dtype=np.int64, count=len(scores))
+    values = np.fromiter(scores.values(), dtype=np.float64, count=len(scores))
+    return {key: scores[key] for key in top(keys, values, size)}

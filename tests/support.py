@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from arpm.generation.base import Generation, GenerationError, GenerationRequest, OnText, PromptStyle
+from arpm.generation.base import Generation, GenerationError, GenerationRequest, LabelledEvidence, OnText, PromptStyle
 from arpm.service import Service
 from arpm.settings import Settings
 from retrieval.embedding.base import Embedder
@@ -52,12 +52,16 @@ class ScriptedBackend:
     prompt_style: PromptStyle = "full"
     constrained = False
     context_tokens = 8192
+    exact_tokens = False
 
     def __init__(self, script: Iterable[Script] = (reply("Understood."),), *, pause: float = 0.0) -> None:
         self.script = list(script)
         self.pause = pause
         self.requests: list[GenerationRequest] = []
         self.started = threading.Event()
+
+    def rank(self, question: str, evidence: Sequence[LabelledEvidence]) -> tuple[str, ...]:
+        return ()
 
     def generate(self, request: GenerationRequest, on_text: OnText, cancel: threading.Event) -> Generation:
         self.requests.append(request)

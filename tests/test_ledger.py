@@ -117,6 +117,7 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
         "attempts": [attempt],
         "analysis": {"need": "both", "cited": ["E1"], "unknown": ["E9"], "check": None, "text": "need: both"},
         "response": "你住在上海。",
+        "ranking": ["E1"],
         "cited": ["E1", "E9"],
         "bound": ["E1"],
         "violations": [violation],

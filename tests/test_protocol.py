@@ -339,7 +339,7 @@ class TestMutatedReplies:
 
     def test_any_mutation_gives_a_sound_record(self) -> None:
         rng = random.Random(20250107)
-        for _ in range(12_000):
+        for _ in range(10_000):
             assert_sound(mutate(rng.choice(TEMPLATES), rng))
 
     @pytest.mark.parametrize("language", LANGUAGES)
@@ -347,7 +347,7 @@ class TestMutatedReplies:
         """Whatever comes after the canary, and however the tag before it is written, it is not shown."""
         rng = random.Random(f"canary {language}")
         canary = CANARY[language]
-        for _ in range(4_000):
+        for _ in range(3_000):
             before = rng.choice(
                 ("", "", " \n", "```\n", "<think>{C}</think>", "Hm.\n", "<think>", "<|im_start|>assistant\n")
             )

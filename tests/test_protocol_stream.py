@@ -26,7 +26,7 @@ def random_pieces(raw: str, rng: random.Random) -> list[str]:
 def chunkings(raw: str) -> Iterator[list[str]]:
     yield from (pieces(raw, size) for size in (1, 2, 3, 5, 8, 13, max(1, len(raw))))
     rng = random.Random(raw.encode("utf-8", "replace"))
-    yield from (random_pieces(raw, rng) for _ in range(8))
+    yield from (random_pieces(raw, rng) for _ in range(5))
 
 
 def shown(chunks: list[str]) -> tuple[str, str]:
@@ -59,7 +59,7 @@ class TestNothingUncertainIsShown:
 
     def test_mutated_replies(self) -> None:
         rng = random.Random(7)
-        for _ in range(4_000):
+        for _ in range(3_000):
             raw = mutate(rng.choice(TEMPLATES), rng)
             response = parse(raw, ()).response
             live, rest = shown(random_pieces(raw, rng))
@@ -71,7 +71,7 @@ class TestNothingUncertainIsShown:
         rng = random.Random(8)
         bases = [case.raw(language) for case in WELL_FORMED for language in LANGUAGES]
         streamed = 0
-        for _ in range(4_000):
+        for _ in range(3_000):
             base = rng.choice(bases)
             raw = mutate(base, rng, rng.randint(0, len(base)))
             response = parse(raw, ()).response
@@ -79,7 +79,7 @@ class TestNothingUncertainIsShown:
             assert response.startswith(live), raw
             assert not live or live + rest == response, raw
             streamed += bool(live)
-        assert streamed > 1_000  # else the test would look at silence
+        assert streamed > 800  # else the test would look at silence
 
 
 class TestTheReplyIsShownEarly:

@@ -110,6 +110,24 @@ class TestFailure:
         assert event.body["round"] == 1
         assert all("500" not in text and "half a rep" not in text for text in memories(service, timeline))
 
+    def test_a_model_that_cannot_be_loaded_keeps_the_words(self, service: Service, backend: ScriptedBackend) -> None:
+        """Counting tokens loads a local model, long before it is asked for a reply."""
+        timeline = service.create_timeline("Ada", "Mia").id
+        service.turn(timeline, "The red kettle is in the cellar.")
+
+        def missing(text: str) -> int:
+            raise GenerationError("load", "The model's package is missing.")
+
+        backend.count_tokens = missing  # type: ignore[method-assign]
+        with pytest.raises(TurnFailedError, match="package is missing"):
+            service.turn(timeline, "Where is the red kettle?")
+        record = service.record(f"{timeline}:2")
+        assert (record.kind, record.body["message"], record.body["prompt"]) == (
+            "turn_failed",
+            "Where is the red kettle?",
+            None,
+        )
+
     def test_a_stopped_reply_is_recorded_and_never_becomes_memory(
         self, service: Service, backend: ScriptedBackend
     ) -> None:
@@ -145,6 +163,17 @@ class TestFailure:
         assert event.body["response"] == "Now in form."
         assert event.body["admission"]["reason"] == "repaired"
         assert memories(service, timeline) == ["Ada: Hello there.\nMia: Now in form."]
+
+    @pytest.mark.parametrize("loop", ["I am glad to hear that. " * 12, "＆" * 80, "茶馆很好，" * 30])
+    def test_a_reply_that_goes_in_circles_is_not_remembered(
+        self, service: Service, backend: ScriptedBackend, loop: str
+    ) -> None:
+        """A small model's loop was remembered and came back as evidence for the next question."""
+        timeline = service.create_timeline("Ada", "Mia").id
+        backend.script = [reply(loop)]
+        event = service.turn(timeline, "Hello there.")
+        assert event.body["admission"] == {"admitted": False, "reason": "the reply goes in circles", "memory": None}
+        assert memories(service, timeline) == []
 
     def test_a_cited_label_that_does_not_exist_is_a_violation(self, service: Service, backend: ScriptedBackend) -> None:
         timeline = service.create_timeline("Ada", "Mia").id

@@ -7,7 +7,7 @@ Keeps the promise that a backend never raises anything but `GenerationError`, so
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -40,20 +40,25 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class LabelledEvidence:
-    """One evidence item a reply may cite: its label ("E1") and its text as the prompt shows it (neutralised)."""
+    """One evidence item a reply may cite: its label ("E1"), its text as the prompt shows it, and where it is from."""
 
     label: str
     text: str
+    route: Literal["knowledge", "experience"] = "experience"
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """Everything a backend may use. `question` is the user's message alone; `evidence` is in prompt order."""
+    """Everything a backend may use. `question` is the user's message alone; `evidence` is in prompt order.
+
+    `ranking` holds its labels, best first, as the backend's own `rank` gave them.
+    """
 
     messages: tuple[ChatMessage, ...]
     sampling: Sampling
     question: str = ""
     evidence: tuple[LabelledEvidence, ...] = ()
+    ranking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,8 @@ class GenerationError(ArpmError):
 class Backend(Protocol):
     """A model. `constrained` says that its output is decoded under a grammar and always follows the protocol.
 
-    `prompt_style` chooses the wording of the prompt; `context_tokens` is the window, prompt and reply together.
+    `prompt_style` chooses the wording of the prompt; `context_tokens` is the window, prompt and reply together;
+    `exact_tokens` says whether `count_tokens` is the model's own count.
     """
 
     name: str
@@ -106,6 +112,14 @@ class Backend(Protocol):
     prompt_style: PromptStyle
     constrained: bool
     context_tokens: int
+    exact_tokens: bool
+
+    def rank(self, question: str, evidence: Sequence[LabelledEvidence]) -> tuple[str, ...]:
+        """The labels of `evidence`, best first, for a backend that judges evidence before it writes; else ().
+
+        Raises GenerationError.
+        """
+        ...
 
     def generate(self, request: GenerationRequest, on_text: OnText, cancel: threading.Event) -> Generation:
         """Generate a reply, calling `on_text` with each piece as it arrives.

@@ -17,7 +17,7 @@ import os
 import random
 import ssl
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from typing import Any
 
 import httpx
 
-from arpm.generation.base import Generation, GenerationError, GenerationRequest, OnText, PromptStyle
+from arpm.generation.base import Generation, GenerationError, GenerationRequest, LabelledEvidence, OnText, PromptStyle
 from arpm.generation.openai_stream import EndpointError, EventReader, Reply, decoded, error_message, shortened
 from arpm.generation.token_estimate import estimated_tokens
 
@@ -63,6 +63,7 @@ class OpenAIBackend:
     """A model behind `POST {base_url}/chat/completions`, streamed. Safe to call from several threads at once."""
 
     constrained = False
+    exact_tokens = False
 
     def __init__(
         self,
@@ -85,6 +86,10 @@ class OpenAIBackend:
 
     def __repr__(self) -> str:
         return f"OpenAIBackend({self.name!r}, {self._endpoint!r})"
+
+    def rank(self, question: str, evidence: Sequence[LabelledEvidence]) -> tuple[str, ...]:
+        """Nothing: the model judges the evidence in its reply."""
+        return ()
 
     def generate(self, request: GenerationRequest, on_text: OnText, cancel: threading.Event) -> Generation:
         """Generate a reply; see `Backend.generate`. The timeout covers every try and every pause."""

@@ -10,6 +10,7 @@ import importlib
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 from arpm.errors import NotFoundError
@@ -31,6 +32,7 @@ class Models:
         self._made: dict[str, Backend] = {backend.name: backend for backend in extra}
         self._making = threading.Lock()
         self.default = settings.model
+        self._cache = settings.cache
 
     def names(self) -> tuple[str, ...]:
         """Every name, the default first, then in order of the alphabet."""
@@ -45,7 +47,7 @@ class Models:
         self._check(name)
         with self._making:
             if name not in self._made:
-                self._made[name] = _backend(self._tables[name])
+                self._made[name] = _backend(self._tables[name], self._cache)
             return self._made[name]
 
     def sampling(self, name: str) -> Sampling:
@@ -63,13 +65,13 @@ class Models:
             raise NotFoundError(f"There is no model {name!r}. Known models: {', '.join(self.names())}.")
 
 
-def _backend(table: ModelSettings) -> Backend:
+def _backend(table: ModelSettings, cache: Path | None) -> Backend:
     if table.backend == "openai":
         return _remote(table)
     if table.backend == "transformers":
         style = table.prompt_style or ("full" if table.path else "compact")
         return TransformersBackend(table.name, table.path, prompt_style=style, context_tokens=table.context_tokens)
-    return _local()
+    return _local(cache)
 
 
 def _remote(table: ModelSettings) -> Backend:
@@ -87,7 +89,7 @@ def _remote(table: ModelSettings) -> Backend:
     return OpenAIBackend(table.name, endpoint, prompt_style=style, context_tokens=table.context_tokens or 8192)
 
 
-def _local() -> Backend:
+def _local(cache: Path | None) -> Backend:
     # Imported here: openvino takes a second, which a service with another model never pays.
     try:
         local = importlib.import_module("arpm.generation.local")
@@ -95,4 +97,4 @@ def _local() -> Backend:
         raise GenerationError(
             "load", f"Model {LOCAL_MODEL!r}: a package is missing ({error}). Run `make install`."
         ) from error
-    return cast(Backend, local.LocalBackend())
+    return cast(Backend, local.LocalBackend(cache))

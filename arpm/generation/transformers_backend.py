@@ -14,7 +14,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from arpm.generation.base import (
     Generation,
     GenerationError,
     GenerationRequest,
+    LabelledEvidence,
     OnText,
     PromptStyle,
     Sampling,
@@ -70,6 +71,7 @@ class TransformersBackend:
     """A causal model run by transformers. One generation runs at a time in a process; others wait their turn."""
 
     constrained = False
+    exact_tokens = True
 
     def __init__(
         self,
@@ -99,6 +101,10 @@ class TransformersBackend:
             if self._loaded is None:
                 self._loaded = self._reading(lambda: self._read_model(tokenizer))
             return self._loaded
+
+    def rank(self, question: str, evidence: Sequence[LabelledEvidence]) -> tuple[str, ...]:
+        """Nothing: the model judges the evidence in its reply."""
+        return ()
 
     def generate(self, request: GenerationRequest, on_text: OnText, cancel: threading.Event) -> Generation:
         """Generate a reply; see `Backend.generate`.

@@ -51,7 +51,7 @@ class ReplyStream:
         certain = unfinished(self._pending, self._at)
         while self._state != "silent":
             tag = self._next(certain)
-            self._steps[self._state](tag, certain if tag is None else tag.start)
+            self._steps[self._state](tag, max(certain, self._at) if tag is None else tag.start)
             if tag is None:
                 break
         self._trim()
