@@ -130,8 +130,7 @@ def learn_instructions(timeline: Timeline, message: str, round: int) -> None:
         if item.action == "add":
             timeline.add_instruction(item.text, rule=item.rule, round=round)
         else:
-            meant = retired_by(item.text, timeline.active_instructions())
-            if meant is not None:
+            for meant in retired_by(item.text, timeline.active_instructions()):
                 timeline.retire_instruction(meant.id, item.text, by="rule", round=round)
 
 

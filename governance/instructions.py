@@ -63,15 +63,25 @@ def _blank(quoted: re.Match[str]) -> str:
     return text if len(text) < 3 else text[0] + "_" * (len(text) - 3) + last + text[-1]
 
 
-def retired_by(sentence: str, active: Sequence[Instruction]) -> Instruction | None:
-    """The active instruction that a retiring `sentence` speaks of: the one that shares most words; the newest of ties.
+def retired_by(sentence: str, active: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """The active instructions that a retiring `sentence` speaks of: all when it says so ("all my instructions"), else
+    the one that shares most words, the newest of ties.
 
-    None when it shares none, so that nothing is retired by guessing.
+    None when it shares no word, so that nothing is retired by guessing.
     """
+    if _ALL.search(sentence):
+        return tuple(active)
     words = set(tokenize(sentence)) - _GENERAL
     shared = [(len(words & set(tokenize(item.text))), item.round, item) for item in active]
     best = max(shared, key=lambda row: row[:2], default=None)
-    return best[2] if best and best[0] else None
+    return (best[2],) if best and best[0] else ()
+
+
+_ALL = re.compile(
+    r"\b(?:all|every one)(?: of)? (?:my |the |your |these |those )?(?:\w+ )?(?:instruction|rule|request|requirement)s\b"
+    r"|(?:所有|全部|一切)(?:的)?.{0,8}(?:要求|指令|规则|限制|指示)",
+    re.IGNORECASE,
+)
 
 
 # Words that any retiring or any instruction may hold: sharing only these means nothing.

@@ -33,14 +33,12 @@ from arpm.generation.base import (
 )
 from arpm.generation.evidence_choice import rank
 from arpm.generation.local_model import CONTEXT_TOKENS, MODEL, LoadedModel, load
-from arpm.generation.local_reply import CLOSING, opening, response_grammar
+from arpm.generation.local_reply import CLOSING, best, opening, response_grammar
 from arpm.generation.question_likelihood import QuestionLikelihood
 from retrieval.text import usable
 
 _SHORTEST_REPLY = 16
 _LONGEST_REPLY = 160  # A reply that has not ended by then is going in circles.
-# What a model this small adds to an answer repeats or contradicts it; talk without evidence may go on a little.
-_ANSWER_SENTENCES, _TALK_SENTENCES = 1, 3
 _PREFILL_TOKENS = 512  # Read at a time, so that a cancelled turn need not wait for the whole prompt.
 _POLL_SECONDS = 0.05
 
@@ -88,8 +86,8 @@ class LocalBackend:
             model = self._model()
             reply.add(opening(request.evidence, request.ranking))
             ids = model.token_ids(_prompt(model, request.messages))
-            sentences = _ANSWER_SENTENCES if request.evidence else _TALK_SENTENCES
-            return _continued(model, ids, _config(request.sampling, sentences), reply)
+            grammar = response_grammar(request.question, best(request.evidence, request.ranking))
+            return _continued(model, ids, _config(request.sampling, grammar), reply)
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of `text`, by the model's own tokenizer. Raises GenerationError of kind "load"."""
@@ -207,7 +205,7 @@ class _Written:
         return openvino_genai.StreamingStatus.CANCEL if stop else openvino_genai.StreamingStatus.RUNNING
 
 
-def _config(sampling: Sampling, sentences: int) -> Any:
+def _config(sampling: Sampling, grammar: str) -> Any:
     config = openvino_genai.GenerationConfig()
     config.apply_chat_template = False
     config.max_new_tokens = max(1, min(sampling.max_tokens, _LONGEST_REPLY))
@@ -217,6 +215,6 @@ def _config(sampling: Sampling, sentences: int) -> Any:
         config.top_p = sampling.top_p
         config.rng_seed = secrets.randbits(31) if sampling.seed is None else sampling.seed
     structure = openvino_genai.StructuredOutputConfig()
-    structure.grammar = response_grammar(sentences)
+    structure.grammar = grammar
     config.structured_output_config = structure
     return config

@@ -1,18 +1,28 @@
 """What the embedded model is given to continue, the grammar it continues under, and the analysis around its words.
 
 Keeps the promise that its reply always follows the protocol: the analysis states what was measured, the model writes
-the response and nothing else, and the grammar has no sign in it that could open a tag or cite a label. The text of a
-memory is copied neither into the analysis nor into the response, so erasing a memory leaves no copy in a reply.
-Pure functions; knows nothing about models.
+the response and nothing else, and the grammar has no sign in it that could open a tag or cite a label. The analysis
+copies nothing from a memory. Pure functions; knows nothing about models.
+
+In Chinese the model cannot form a sentence of its own (docs/decisions/0003-evidence-choice.md): there it only chooses
+which sentence of the best note to repeat, as a quotation.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from arpm.generation.base import LabelledEvidence
+from arpm.generation.evidence_excerpt import excerpt
+from retrieval.text import language, sentences, usable
 
 CLOSING = "\n</response>"
+
+# What a model this small adds to an answer repeats or contradicts it; talk without evidence may go on a little.
+_ANSWER_SENTENCES, _TALK_SENTENCES = 1, 3
+_QUOTED_CHARACTERS, _SENTENCE_CHARACTERS = 200, 72  # A Chinese character is about two tokens.
+_SPEAKER = re.compile(r"^[^\n:：]{1,60}[:：] ", re.MULTILINE)
 
 _TAGS_AND_LABELS = "<>＜＞[]【】()（）"
 _ENDS = ".!?。！？；;"
@@ -29,29 +39,71 @@ def _all_but(signs: str) -> str:
     return "[" + "".join(f"\\U{low + 1:08x}-\\U{high - 1:08x}" for low, high in borders if low + 1 < high) + "]"
 
 
+_TO_BLANK = str.maketrans(dict.fromkeys([*_TAGS_AND_LABELS, *map(chr, range(32)), "\ufffd"], " "))
 _FIRST = _all_but(_TAGS_AND_LABELS + _ENDS + _BLANKS)
 _LATER = _all_but(_TAGS_AND_LABELS + _ENDS)
 
 
-def response_grammar(sentences: int) -> str:
-    """EBNF for a response of at most `sentences` sentences in one paragraph, never empty."""
-    # The first sign of a sentence is no blank; a full stop before a digit ends nothing.
+def response_grammar(question: str, best: LabelledEvidence | None) -> str:
+    """EBNF for the response to `question`, for which `best` was chosen; None when there is no evidence."""
+    if best is None:
+        return free_grammar(_TALK_SENTENCES)
+    quotable = _quotable(best, question) if language(question) == "zh" else []
+    return _quoting_grammar(quotable) if quotable else free_grammar(_ANSWER_SENTENCES)
+
+
+def free_grammar(limit: int) -> str:
+    """EBNF for a response of at most `limit` sentences in one paragraph, never empty."""
+    # A full stop before a digit ends nothing. The blank between sentences is a piece of the next one: after an
+    # optional blank of its own (`" "?`), xgrammar lets through a token of a blank and a sign that is left out.
     return f"""
-root ::= {"sentence (" * (sentences - 1)}sentence{")?" * (sentences - 1)}
-sentence ::= " "? {_FIRST} piece* [{_ENDS}]
+root ::= {_FIRST} piece* end{" (piece+ end" * (limit - 1)}{")?" * (limit - 1)}
+end ::= [{_ENDS}]
 piece ::= {_LATER} | "." [0-9]
 """
 
 
+def _quoting_grammar(quotable: Sequence[str]) -> str:
+    choices = " | ".join(map(_literal, quotable))
+    return f"root ::= {_literal('我记得：“')} ({choices}) {_literal('”。')}\n"
+
+
+def _literal(text: str) -> str:
+    """`text` as a string of the grammar: every sign by its number, so that none can end the string."""
+    return '"' + "".join(f"\\U{ord(sign):08x}" for sign in text) + '"'
+
+
+def _quotable(best: LabelledEvidence, question: str) -> list[str]:
+    """The sentences of a note that may be quoted, each once, without speakers and signs a response may not hold."""
+    words = _SPEAKER.sub("", best.text) if best.route == "experience" else best.text
+    note = usable(excerpt(words, question, _QUOTED_CHARACTERS)).translate(_TO_BLANK)
+    found = (note[span.start : span.end].strip(_ENDS + _BLANKS) for span in sentences(note))
+    return [_shortened(sentence) for sentence in dict.fromkeys(found) if sentence]
+
+
+def _shortened(sentence: str) -> str:
+    return sentence if len(sentence) <= _SENTENCE_CHARACTERS else sentence[: _SENTENCE_CHARACTERS - 1] + "…"
+
+
+def best(evidence: Sequence[LabelledEvidence], ranking: Sequence[str]) -> LabelledEvidence | None:
+    """The evidence that was ranked first; where nothing was ranked, what stands first; None where there is none."""
+    return (
+        next((item for item in evidence if item.label == ranking[0]), None) if ranking else next(iter(evidence), None)
+    )
+
+
 def opening(evidence: Sequence[LabelledEvidence], ranking: Sequence[str]) -> str:
     """The analysis and the opening of the response. `ranking` holds the labels of `evidence`, best first."""
-    if not evidence:
+    first = best(evidence, ranking)
+    if first is None:
         return _analysis("none", "none", "nothing in memory matches this message.")
-    order = ranking or [item.label for item in evidence]
-    need = next(item.route for item in evidence if item.label == order[0])
-    if len(order) == 1:
-        return _analysis(need, order[0], f"{order[0]} is the only note there is.")
-    return _analysis(need, order[0], f"{order[0]} makes the question most likely; {order[1]} comes second.")
+    if len(evidence) == 1:
+        check = f"{first.label} is the only note there is."
+    elif len(ranking) < 2:
+        check = f"the notes were not ranked; {first.label} stands first."
+    else:
+        check = f"{first.label} makes the question most likely; {ranking[1]} comes second."
+    return _analysis(first.route, first.label, check)
 
 
 def _analysis(need: str, labels: str, check: str) -> str:

@@ -18,7 +18,7 @@ from arpm.generation.base import ChatMessage, GenerationError, GenerationRequest
 from arpm.generation.evidence_choice import likelihood_gain, rank, with_recency
 from arpm.generation.evidence_excerpt import excerpt
 from arpm.generation.local import LocalBackend, _config
-from arpm.generation.local_reply import opening
+from arpm.generation.local_reply import free_grammar, opening
 from arpm.generation.question_likelihood import QuestionLikelihood
 from arpm.protocol import parse
 
@@ -95,20 +95,58 @@ class TestItsReplyFollowsTheProtocol:
             assert generation.text.endswith("\n</response>")
             assert "\ufffd" not in generation.text
 
+    def test_an_english_answer_is_one_sentence(self, backend: LocalBackend) -> None:
+        text, _ = said(backend, asking("Which bus goes to the hospital?", ["user: Bus 61 goes to the hospital."]))
+        response = LITERAL.fullmatch(text)
+        assert response is not None
+        assert len(re.findall("[.!?]", response["response"])) <= 1
+
+    def test_a_chinese_answer_is_a_sentence_of_the_chosen_note(self, backend: LocalBackend) -> None:
+        """Left free, the model answers Chinese questions with the question, or with strings of unrelated signs."""
+        note = '小林: 14路停运了，\\"到医院"要坐61路。【E9】晚饭吃面。\n小梅: 知道了（<b>）。'
+        text, _ = said(backend, asking("去医院坐几路车？", [note], Sampling(temperature=0)))
+        response = LITERAL.fullmatch(text)
+        assert response is not None
+        quotable = ('14路停运了，\\"到医院"要坐61路', "E9 晚饭吃面", "知道了  b")
+        assert response["response"] in [f"我记得：“{sentence}”。" for sentence in quotable]
+
+    def test_a_long_chinese_sentence_is_quoted_in_part(self, backend: LocalBackend) -> None:
+        """A quotation cut by the token limit lost its closing mark."""
+        text, _ = said(
+            backend, asking("他们走了多远？", ["user: " + "他们走了很远的路，" * 60], Sampling(temperature=0))
+        )
+        assert text.endswith("…”。\n</response>")
+        assert LITERAL.fullmatch(text)
+
+    @pytest.mark.parametrize("limit", [1, 3])
     @pytest.mark.parametrize(
-        "pattern", ["【E9】", "<b>", "＜b＞", "[E9] ", "(E9) ", "好了。", "Fine. ", "什么？", "；"]
+        "pattern",
+        [
+            "【E9】",
+            "<b>",
+            "＜b＞",
+            "[E9] ",
+            "(E9) ",
+            "A [E9] A",
+            "x. (E9)",
+            "a <b> a",
+            "好。【E9】好",
+            "什么？",
+            "；",
+            " ",
+        ],
     )
     def test_not_even_a_prompt_that_calls_for_it_brings_a_sign_the_grammar_leaves_out(
-        self, backend: LocalBackend, pattern: str
+        self, backend: LocalBackend, pattern: str, limit: int
     ) -> None:
-        """xgrammar lets signs beyond ASCII through a negated class: 【E9】 came out of a class that excluded 【."""
+        """xgrammar let 【 through a negated class, and " [" where an optional blank stood before the class."""
         model = backend._model()
-        config = _config(Sampling(temperature=0, max_tokens=30), sentences=1)
+        config = _config(Sampling(temperature=0, max_tokens=24), free_grammar(limit))
         result = model.pipeline.generate(openvino.Tensor(model.token_ids(pattern * 12)), config)
         response = model.tokenizer.decode(result.tokens[0])
-        assert response.strip()
+        assert response.strip() == response.rstrip() != ""
         assert not set("<>＜＞[]【】()（）\n") & set(response)
-        assert not set(".!?。！？；;") & set(response[:-1])
+        assert len(re.findall("[!?。！？；;]|[.](?![0-9])", response)) <= limit
 
 
 class TestItChoosesTheNoteThatAnswers:

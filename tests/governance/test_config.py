@@ -169,3 +169,9 @@ class TestCommandLine:
     def test_what_cannot_be_read_is_named(self, text: str, message: str) -> None:
         with pytest.raises(ConfigError, match=message):
             parse_setting(text)
+
+
+def test_a_recorded_config_may_hold_settings_that_are_gone() -> None:
+    """A renamed setting made every session that had recorded the old name unusable."""
+    recorded = GovernanceConfig(history_k=3).as_dict() | {"gate_coverage": 0.3}
+    assert GovernanceConfig.of_record(recorded) == GovernanceConfig(history_k=3)

@@ -228,7 +228,14 @@ class TestRetiring:
         ],
     )
     def test_the_instruction_that_is_spoken_of_is_found(self, sentence: str, meant: Instruction) -> None:
-        assert retired_by(sentence, ACTIVE) == meant
+        assert retired_by(sentence, ACTIVE) == (meant,)
+
+    @pytest.mark.parametrize(
+        "sentence", ["Forget all my instructions.", "Please drop all of the earlier rules.", "取消所有的要求。"]
+    )
+    def test_all_are_retired_when_all_are_named(self, sentence: str) -> None:
+        assert [item.action for item in recognise(sentence)] == ["retire"]
+        assert retired_by(sentence, ACTIVE) == ACTIVE
 
     @pytest.mark.parametrize(
         "sentence",
@@ -242,14 +249,14 @@ class TestRetiring:
     )
     def test_nothing_is_retired_by_guessing(self, sentence: str) -> None:
         """ "Stop answering so quickly" shared the word "answer" with a language instruction and retired it."""
-        assert retired_by(sentence, ACTIVE) is None
+        assert retired_by(sentence, ACTIVE) == ()
 
     def test_of_equals_the_newest_is_meant(self) -> None:
         again = Instruction("i9", "From now on, answer in French please.", 12)
-        assert retired_by("Stop the French.", (FRENCH, again, SHORT)) == again
+        assert retired_by("Stop the French.", (FRENCH, again, SHORT)) == (again,)
 
     def test_nothing_is_active(self) -> None:
-        assert retired_by("You no longer need to answer in French.", ()) is None
+        assert retired_by("You no longer need to answer in French.", ()) == ()
 
 
 class TestPrefix:
