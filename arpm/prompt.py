@@ -81,7 +81,7 @@ def prompt_digest(messages: Sequence[ChatMessage]) -> str:
 
 def shown_evidence(evidence: Sequence[Evidence]) -> tuple[LabelledEvidence, ...]:
     """The evidence as a backend's grammar may enumerate it."""
-    return tuple(LabelledEvidence(item.label, neutralise(item.text), item.route) for item in evidence)
+    return tuple(LabelledEvidence(item.label, neutralise(item.text), item.route, item.similarity) for item in evidence)
 
 
 def time_frame(moment: Moment, last_at: datetime | None, timezone: str, lang: Language) -> str:
@@ -185,7 +185,9 @@ def _question(parts: PromptParts) -> str:
     lead = next((item for item in parts.evidence if item.label == parts.lead), None)
     if parts.style != "compact" or lead is None:
         return message
-    note = _SPEAKER.sub("", excerpt(neutralise(lead.text), parts.message, LEAD_CHARACTERS), count=1)
+    note = excerpt(neutralise(lead.text), parts.message, LEAD_CHARACTERS)
+    if lead.route == "experience":
+        note = _SPEAKER.sub("", note, count=1)
     return f"{note}\n\n{message}"
 
 

@@ -29,6 +29,7 @@ class Evidence:
     cue: str
     fidelity: Fidelity
     tokens: int
+    similarity: float = 0.0
 
 
 def unfold(
@@ -72,6 +73,7 @@ def _evidence(
         cue=cue(decision, moment, zone, language) if cues else "",
         fidelity="FULL",
         tokens=decision.tokens or 0,
+        similarity=candidate.similarity,
     )
 
 

@@ -34,7 +34,7 @@ class RetrievalConfig:
     bm25_delta: float = setting(0.5, "Added to every BM25 idf (equation 2).", 0.0, 10.0)
     knowledge_rrf_k: float = setting(60.0, "RRF constant of the knowledge route (equation 3).", 0.0, 1000.0)
     history_rrf_k: float = setting(2.0, "RRF constant of the experience route (equation 3).", 0.0, 1000.0)
-    lane_depth: int = setting(100, "How many hits of each lane take part in the fusion.", 1, 1000)
+    lane_depth: int = setting(50, "How many hits of each lane take part in the fusion.", 1, 1000)
     neighbour_share: float = setting(0.4, "Part of its score a turn lends to the turns beside it.", 0.0, 1.0)
     knowledge_bonus_user: float = setting(0.08, "Bonus when the user's name is in the text.", 0.0, 1.0)
     knowledge_bonus_character: float = setting(0.08, "Bonus when the character's name is in the text.", 0.0, 1.0)

@@ -40,11 +40,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class LabelledEvidence:
-    """One evidence item a reply may cite: its label ("E1"), its text as the prompt shows it, and where it is from."""
+    """One evidence item a reply may cite: its label ("E1"), its text as the prompt shows it, where it is from, and how
+    similar retrieval found it to the question (calibrated cosine)."""
 
     label: str
     text: str
     route: Literal["knowledge", "experience"] = "experience"
+    similarity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

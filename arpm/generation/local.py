@@ -62,13 +62,16 @@ class LocalBackend:
         self._likelihood: QuestionLikelihood | None = None
 
     def rank(self, question: str, evidence: Sequence[LabelledEvidence]) -> tuple[str, ...]:
-        """The labels of `evidence`, best first, by the likelihood of the question. Raises GenerationError ("load")."""
+        """The labels of `evidence`, best first, by the likelihood of the question and by similarity.
+
+        Raises GenerationError of kind "load".
+        """
         if len(evidence) < 2:
             return tuple(item.label for item in evidence)
         with self._turn:
             if self._likelihood is None:
                 self._likelihood = QuestionLikelihood(self._model())
-            order = rank(question, [item.text for item in evidence], self._likelihood).order
+            order = rank(question, evidence, self._likelihood).order
         return tuple(evidence[place].label for place in order)
 
     def generate(self, request: GenerationRequest, on_text: OnText, cancel: threading.Event) -> Generation:

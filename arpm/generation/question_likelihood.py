@@ -26,7 +26,7 @@ class QuestionLikelihood:
     """log P(token of the question | note, tokens before). Safe between threads; calls take turns."""
 
     def __init__(self, model: LoadedModel) -> None:
-        """Compile the graph of `model` a second time, for scoring: about 150 MB and 2 s. Raises RuntimeError."""
+        """Compile the graph of `model` a second time, for scoring: about 300 MB and 3 s. Raises RuntimeError."""
         self._model = model
         compiled = openvino.Core().compile_model(_scoring_graph(read_graph(model.folder)), "CPU")
         self._request = compiled.create_infer_request()

@@ -15,7 +15,7 @@ import pytest
 
 from arpm.generation import local_model
 from arpm.generation.base import ChatMessage, GenerationError, GenerationRequest, LabelledEvidence, Sampling
-from arpm.generation.evidence_choice import likelihood_gain, rank, with_recency
+from arpm.generation.evidence_choice import combined, likelihood_gain, rank
 from arpm.generation.evidence_excerpt import excerpt
 from arpm.generation.local import LocalBackend, _config
 from arpm.generation.local_reply import free_grammar, opening
@@ -53,8 +53,12 @@ def likelihood(backend: LocalBackend) -> QuestionLikelihood:
     return QuestionLikelihood(backend._model())
 
 
+def labelled(texts: Sequence[str]) -> tuple[LabelledEvidence, ...]:
+    return tuple(LabelledEvidence(f"E{number}", text) for number, text in enumerate(texts, 1))
+
+
 def asking(question: str, texts: Sequence[str] = (), sampling: Sampling = GREEDY) -> GenerationRequest:
-    evidence = tuple(LabelledEvidence(f"E{number}", text) for number, text in enumerate(texts, 1))
+    evidence = labelled(texts)
     notes = "\n".join(f"[{item.label}] {item.text}" for item in evidence)
     messages = (ChatMessage("system", f"You are Mei.\nNotes:\n{notes}"), ChatMessage("user", question))
     return GenerationRequest(messages, sampling, question, evidence)
@@ -170,11 +174,11 @@ class TestItChoosesTheNoteThatAnswers:
         """A model this small prefers a place over a content when it names the label itself."""
         for shift in range(3):
             notes = [*self.NOTES[shift:3], *self.NOTES[:shift]]
-            best = rank("When is my dentist appointment?", notes, likelihood).order[0]
+            best = rank("When is my dentist appointment?", labelled(notes), likelihood).order[0]
             assert "dentist" in notes[best]
 
     def test_of_equal_notes_the_latest(self, likelihood: QuestionLikelihood) -> None:
-        ranking = rank("Who is Ann?", ["user: Ann is here."] * 3, likelihood)
+        ranking = rank("Who is Ann?", labelled(["user: Ann is here."] * 3), likelihood)
         assert ranking.order == (2, 1, 0)
 
     def test_a_document_is_knowledge(self) -> None:
@@ -197,7 +201,8 @@ class TestLikelihood:
         assert likelihood_gain(given, np.array([-9.0, -2.0])).tolist() == [5.0, -1.0]
 
     def test_recency_decides_between_near_equals_only(self) -> None:
-        near, far = with_recency(np.array([5.0, 5.0, 0.0, 0.0])), with_recency(np.array([9.0, 0.0, 0.0, 0.0]))
+        even = np.zeros(4)
+        near, far = combined(np.array([5.0, 5.0, 0.0, 0.0]), even), combined(np.array([9.0, 0.0, 0.0, 0.0]), even)
         assert near.argmax() == 1
         assert far.argmax() == 0
 
