@@ -152,6 +152,7 @@ VARIANTS = {
     "default, decay off": preset("default").changed({"temporal_enabled": False}),
     "default, gate off": preset("default").changed({"gate_enabled": False}),
     "paper": preset("paper"),
+    "paper, threshold off": preset("paper").changed({"final_threshold": 0.0}),
     "paper, decay off": preset("paper").changed({"temporal_enabled": False}),
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 
 def round_decay(age: float | None, time_constant: float) -> float:
@@ -51,5 +51,5 @@ def hours_between(moment: Moment, at: datetime | None) -> float | None:
     """Age in hours, None when the memory has no time."""
     if at is None:
         return None
-    # In UTC: between two times of one zone Python subtracts clock faces, an hour off across a clock change.
-    return max((moment.at.astimezone(UTC) - at.astimezone(UTC)).total_seconds() / 3600.0, 0.0)
+    # By timestamps: between two times of one zone Python subtracts clock faces, an hour off across a clock change.
+    return max((moment.at.timestamp() - at.timestamp()) / 3600.0, 0.0)

@@ -11,7 +11,7 @@ from retrieval.bm25 import BM25Hits, top
 from retrieval.fusion import reciprocal_rank_fusion
 
 # The most candidates of one route that governance sees and a turn record holds.
-POOL = 64
+POOL = 48
 
 
 @dataclass(frozen=True, slots=True)
