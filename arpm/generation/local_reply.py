@@ -4,24 +4,43 @@ Keeps the promise that its reply always follows the protocol: the analysis state
 the response and nothing else, and the grammar has no sign in it that could open a tag or cite a label. The analysis
 copies nothing from a memory. Pure functions; knows nothing about models.
 
-In Chinese the model cannot form a sentence of its own (docs/decisions/0003-evidence-choice.md): there it only chooses
-which sentence of the best note to repeat, as a quotation.
+A question is answered by quoting: the model chooses which sentence of the best note to repeat, because what it writes
+freely repeats the question or garbles the note (docs/decisions/0003-evidence-choice.md).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from arpm.generation.base import LabelledEvidence
 from arpm.generation.evidence_excerpt import excerpt
-from retrieval.text import language, sentences, usable
+from retrieval.text import Language, language, sentences, usable
 
 CLOSING = "\n</response>"
 
 # What a model this small adds to an answer repeats or contradicts it; talk without evidence may go on a little.
 _ANSWER_SENTENCES, _TALK_SENTENCES = 1, 3
-_QUOTED_CHARACTERS, _SENTENCE_CHARACTERS = 200, 72  # A Chinese character is about two tokens.
+_QUOTED_CHARACTERS = 200
+_SENTENCE_CHARACTERS: dict[Language, int] = {"en": 200, "zh": 72}  # A Chinese character is about two tokens.
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands before, between and after quoted sentences."""
+
+    before: str
+    between: str
+    after: str
+
+
+_FRAMES = {
+    ("en", "experience"): Frame('I remember: "', ". ", '".'),
+    ("en", "knowledge"): Frame('My papers say: "', ". ", '".'),
+    ("zh", "experience"): Frame("我记得：“", "。", "”。"),
+    ("zh", "knowledge"): Frame("资料里写着：“", "。", "”。"),
+}
 _SPEAKER = re.compile(r"^[^\n:：]{1,60}[:：] ", re.MULTILINE)
 
 _TAGS_AND_LABELS = "<>＜＞[]【】()（）"
@@ -45,11 +64,17 @@ _LATER = _all_but(_TAGS_AND_LABELS + _ENDS)
 
 
 def response_grammar(question: str, best: LabelledEvidence | None) -> str:
-    """EBNF for the response to `question`, for which `best` was chosen; None when there is no evidence."""
+    """EBNF for the response to `question`, for which `best` was chosen; None when there is no evidence.
+
+    A question is answered with a sentence of the note: left free, the model repeats the question or garbles the note.
+    In Chinese it cannot talk freely at all.
+    """
     if best is None:
         return free_grammar(_TALK_SENTENCES)
-    quotable = _quotable(best, question) if language(question) == "zh" else []
-    return _quoting_grammar(quotable) if quotable else free_grammar(_ANSWER_SENTENCES)
+    spoken = language(question)
+    asked = question.rstrip().endswith(("?", "？"))
+    quotable = _quotable(best, question, spoken) if asked or spoken == "zh" else []
+    return _quoting_grammar(quotable, _FRAMES[spoken, best.route]) if quotable else free_grammar(_ANSWER_SENTENCES)
 
 
 def free_grammar(limit: int) -> str:
@@ -63,9 +88,15 @@ piece ::= {_LATER} | "." [0-9]
 """
 
 
-def _quoting_grammar(quotable: Sequence[str]) -> str:
-    choices = " | ".join(map(_literal, quotable))
-    return f"root ::= {_literal('我记得：“')} ({choices}) {_literal('”。')}\n"
+def _quoting_grammar(quotable: Sequence[str], frame: Frame) -> str:
+    runs = " | ".join(_run(quotable[first:], frame.between) for first in range(len(quotable)))
+    return f"root ::= {_literal(frame.before)} ({runs}) {_literal(frame.after)}\n"
+
+
+def _run(sentences: Sequence[str], between: str) -> str:
+    """The first of `sentences`, and as many of those behind it as the model likes."""
+    first, rest = _literal(sentences[0]), sentences[1:]
+    return f"{first} ({_literal(between)} {_run(rest, between)})?" if rest else first
 
 
 def _literal(text: str) -> str:
@@ -73,16 +104,18 @@ def _literal(text: str) -> str:
     return '"' + "".join(f"\\U{ord(sign):08x}" for sign in text) + '"'
 
 
-def _quotable(best: LabelledEvidence, question: str) -> list[str]:
+def _quotable(best: LabelledEvidence, question: str, spoken: Language) -> list[str]:
     """The sentences of a note that may be quoted, each once, without speakers and signs a response may not hold."""
     words = _SPEAKER.sub("", best.text) if best.route == "experience" else best.text
     note = usable(excerpt(words, question, _QUOTED_CHARACTERS)).translate(_TO_BLANK)
-    found = (note[span.start : span.end].strip(_ENDS + _BLANKS) for span in sentences(note))
-    return [_shortened(sentence) for sentence in dict.fromkeys(found) if sentence]
+    spans = list(sentences(note))
+    telling = [span for span in spans if note[span.end - 1] not in "?？"] or spans
+    found = (note[span.start : span.end].strip(_ENDS + _BLANKS) for span in telling)
+    return [_shortened(sentence, _SENTENCE_CHARACTERS[spoken]) for sentence in dict.fromkeys(found) if sentence]
 
 
-def _shortened(sentence: str) -> str:
-    return sentence if len(sentence) <= _SENTENCE_CHARACTERS else sentence[: _SENTENCE_CHARACTERS - 1] + "…"
+def _shortened(sentence: str, limit: int) -> str:
+    return sentence if len(sentence) <= limit else sentence[: limit - 1] + "…"
 
 
 def best(evidence: Sequence[LabelledEvidence], ranking: Sequence[str]) -> LabelledEvidence | None:

@@ -105,14 +105,24 @@ class TestItsReplyFollowsTheProtocol:
         assert response is not None
         assert len(re.findall("[.!?]", response["response"])) <= 1
 
-    def test_a_chinese_answer_is_a_sentence_of_the_chosen_note(self, backend: LocalBackend) -> None:
+    def test_an_english_question_is_answered_with_what_the_note_says(self, backend: LocalBackend) -> None:
+        """Left free, the model answered questions about long conversations with the question itself."""
+        note = "Ada: Did I leave my umbrella?\nMia: It is in the drawer under the till. The handle is wooden."
+        text, _ = said(backend, asking("Where is my umbrella?", [note], Sampling(temperature=0)))
+        response = LITERAL.fullmatch(text)
+        assert response is not None
+        sentences = ("It is in the drawer under the till", "The handle is wooden")
+        assert response["response"] in [f'I remember: "{said}".' for said in (*sentences, ". ".join(sentences))]
+
+    def test_a_chinese_answer_is_made_of_sentences_of_the_chosen_note(self, backend: LocalBackend) -> None:
         """Left free, the model answers Chinese questions with the question, or with strings of unrelated signs."""
         note = '小林: 14路停运了，\\"到医院"要坐61路。【E9】晚饭吃面。\n小梅: 知道了（<b>）。'
         text, _ = said(backend, asking("去医院坐几路车？", [note], Sampling(temperature=0)))
         response = LITERAL.fullmatch(text)
         assert response is not None
         quotable = ('14路停运了，\\"到医院"要坐61路', "E9 晚饭吃面", "知道了  b")
-        assert response["response"] in [f"我记得：“{sentence}”。" for sentence in quotable]
+        runs = ["。".join(quotable[a:b]) for a in range(3) for b in range(a + 1, 4)]
+        assert response["response"] in [f"我记得：“{run}”。" for run in runs]
 
     def test_a_long_chinese_sentence_is_quoted_in_part(self, backend: LocalBackend) -> None:
         """A quotation cut by the token limit lost its closing mark."""
