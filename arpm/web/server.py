@@ -58,6 +58,8 @@ class Server:
         self._app = app
         self._map: dict[int, Any] = {}
         self._stopped = threading.Event()
+        self._ending = threading.Lock()
+        self._ended = False
         listening = _listen(settings.host, settings.port)
         self.url = _url(settings.host, listening.getsockname()[1])
         self._waitress = create_server(
@@ -82,14 +84,19 @@ class Server:
             self._loop(timeout=0.1)
         finally:
             self._waitress.task_dispatcher.shutdown(timeout=STREAM_SECONDS)
-            self._waitress.asyncore.close_all(self._map)
+            with self._ending:
+                self._ended = True
+                self._waitress.asyncore.close_all(self._map)
 
     def stop(self) -> None:
         """Stop running turns, wait for their records and their streams, and end `run`."""
         context_of(self._app).live.close(RECORD_SECONDS)
         self._waitress.task_dispatcher.shutdown(timeout=STREAM_SECONDS)
-        self._stopped.set()
-        self._waitress.pull_trigger()
+        with self._ending:
+            self._stopped.set()
+            # Wakes the loop, unless it has ended by itself and closed what would wake it.
+            if not self._ended:
+                self._waitress.pull_trigger()
 
     def _loop(self, timeout: float) -> None:
         self._waitress.asyncore.loop(timeout=timeout, map=self._map, use_poll=True, count=1)
