@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from arpm.errors import NotFoundError
+from arpm.errors import ArpmError, NotFoundError
 from arpm.events import Event
 from arpm.ledger import Checkpoint
 from governance.instructions import Instruction
@@ -121,6 +121,10 @@ class DocumentRow:
     digest: str
     at: datetime
     removed_at: datetime | None
+
+
+class CatalogueError(ArpmError):
+    """The catalogue could not take in what the ledger holds already (a full disk). Nothing is lost."""
 
 
 class Catalogue:
@@ -333,13 +337,23 @@ class Catalogue:
     @contextmanager
     def _transaction(self) -> Any:
         with self._lock:
-            self._db.execute("begin immediate")
             try:
+                self._db.execute("begin immediate")
                 yield self._db
-            except BaseException:
-                self._db.execute("rollback")
+                self._db.execute("commit")
+            except BaseException as error:
+                if self._db.in_transaction:
+                    self._db.execute("rollback")
+                if isinstance(error, sqlite3.OperationalError):
+                    raise CatalogueError(_behind(self._path, error)) from error
                 raise
-            self._db.execute("commit")
+
+
+def _behind(path: Path, error: sqlite3.OperationalError) -> str:
+    return (
+        f"{path} could not be brought up to date: {error}. What was recorded is safe in the ledger. Free some space, "
+        "then look whether your last step is there before you take it again"
+    )
 
 
 _TIMELINES = """

@@ -44,6 +44,7 @@ class Library:
 
     def search(self, query: Query, vector: Vectors, config: RetrievalConfig) -> tuple[Checkpoint, list[Candidate]]:
         """Candidates of the knowledge route, and where the knowledge ledger stood when they were found."""
+        self._catch_up()
         with self._lock:
             return self._tip, self._index.search(query, vector, config)
 
@@ -56,6 +57,7 @@ class Library:
 
     def add(self, document: Document) -> DocumentRow:
         """Record a document, then index it. The same text under the same name is added once."""
+        self._catch_up()
         with self._writing:
             return self._add(document)
 
@@ -85,6 +87,7 @@ class Library:
 
     def remove(self, id: str, reason: str) -> None:
         """Take a document out of the indexes; its text stays in the ledger for replay. NotFoundError if absent."""
+        self._catch_up()
         with self._writing:
             self._remove(self.document(id), reason)
 
@@ -107,3 +110,17 @@ class Library:
 
     def close(self) -> None:
         self._store.close()
+
+    def _catch_up(self) -> None:
+        """Bring the catalogue and the index to where the ledger is, when an earlier step reached only the ledger."""
+        if not self._store.behind:
+            return
+        with self._writing:
+            self._store.catch_up()
+            for row in self._catalogue.documents():
+                if row.removed_at is None and row.id not in self._index:
+                    self._index.add(row.id, self._catalogue.chunks(row.id))
+                elif row.removed_at is not None and row.id in self._index:
+                    self._index.remove(row.id)
+            with self._lock:
+                self._tip = self._store.ledger.tip

@@ -109,6 +109,8 @@ class Service:
     def timeline(self, id: str) -> Timeline:
         """An open timeline. Raises NotFoundError, or DamagedLedgerError naming the event."""
         with self._opening:
+            if id in self._timelines and self._timelines[id].behind:
+                self._timelines.pop(id).close()
             if id not in self._timelines:
                 if not is_id(id, "t") or not (self.logs / id / "ledger.jsonl").exists():
                     raise NotFoundError(f"there is no timeline {id!r}; `arpm timelines` lists those there are")

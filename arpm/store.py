@@ -26,16 +26,19 @@ class Store:
         self.name = name
         self.catalogue = catalogue
         self.ledger = Ledger.open(folder, name, now=clock.now, checkpoint=catalogue.checkpoint(name))
-        self._catch_up()
+        self.catch_up()
 
     def append(self, kind: str, body: dict[str, Any], *, at: datetime, session: str | None = None) -> Event:
-        """Record one event. When this returns, it is on the disk."""
+        """Record one event. When this returns, it is on the disk.
+
+        Raises CatalogueError when it is there but the catalogue could not take it in: `catch_up` before going on.
+        """
         return self.append_many([Draft(kind=kind, body=body, session=session, at=at)])[0]
 
     def append_many(self, drafts: Sequence[Draft]) -> list[Event]:
         """Record events in one write."""
         events = self.ledger.append_many(drafts)
-        self._catch_up()
+        self.catch_up()
         return events
 
     def events(self) -> Iterator[Event]:
@@ -45,8 +48,17 @@ class Store:
     def close(self) -> None:
         self.ledger.close()
 
-    def _catch_up(self) -> None:
+    @property
+    def behind(self) -> bool:
+        """Whether the ledger holds more than the catalogue: an append reached the disk and the catalogue's did not."""
+        return self._known() < self.ledger.tip.seq
+
+    def catch_up(self) -> None:
+        """Fold what the catalogue missed in. Raises CatalogueError when that does not work."""
+        known = self._known()
+        if known < self.ledger.tip.seq:
+            self.catalogue.apply(self.ledger.events(known + 1), self.name, lambda event: event.end)
+
+    def _known(self) -> int:
         known = self.catalogue.checkpoint(self.name)
-        if known is None or known.seq < self.ledger.tip.seq:
-            start = known.seq + 1 if known else 1
-            self.catalogue.apply(self.ledger.events(start), self.name, lambda event: event.end)
+        return known.seq if known else 0

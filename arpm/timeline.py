@@ -81,6 +81,11 @@ class Timeline:
         """The file that holds a torn last line found when the ledger was opened, if there was one."""
         return self._store.ledger.torn
 
+    @property
+    def behind(self) -> bool:
+        """Whether this object missed what its ledger holds: close it and open the timeline again."""
+        return self._store.behind
+
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the timeline for one turn. Raises BusyError at once when another turn runs (two tabs sending)."""

@@ -14,6 +14,7 @@ from typing import Any
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
+from arpm.catalogue import CatalogueError
 from arpm.errors import ArpmError, BusyError, InputError, NotFoundError
 from arpm.generation.base import GenerationError
 from arpm.ledger import DamagedLedgerError, LedgerWriteError
@@ -56,6 +57,7 @@ _KINDS: tuple[tuple[type[ArpmError], int, str], ...] = (
     (BusyError, 409, "busy"),
     (InputError, 400, "input"),
     (LedgerWriteError, 507, "storage"),
+    (CatalogueError, 507, "storage"),
     (DamagedLedgerError, 500, "damaged"),
 )
 _HTTP_KINDS = {404: "not_found", 405: "method", 413: "too_large", 415: "media_type"}
