@@ -1,6 +1,8 @@
-"""The web application: one service, the cross-cutting rules, the areas. Nothing else happens here."""
+"""The web application put together: one service, the cross-cutting rules, the areas. Nothing else happens here."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from flask import Flask
 
@@ -28,10 +30,13 @@ from arpm.web import (
 
 AREAS = (pages, health, timelines, messages, turns, instructions, memories, config, documents)
 
+# Where `static` and `templates` are.
+ROOT = Path(__file__).parents[2]
+
 
 def create_app(service: Service) -> Flask:
     """The application that serves `service`: the chat page and the JSON API."""
-    app = Flask(__name__)
+    app = Flask(__name__, root_path=str(ROOT))
     app.config["MAX_CONTENT_LENGTH"] = body.JSON_LIMIT
     context.init(app, service)
     errors.init(app)

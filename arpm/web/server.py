@@ -25,6 +25,7 @@ from arpm.errors import ArpmError
 from arpm.service import Service
 from arpm.settings import Settings
 from arpm.web import strings
+from arpm.web.application import create_app
 from arpm.web.body import JSON_LIMIT
 from arpm.web.context import context_of
 from arpm.web.documents import FORM_ROOM
@@ -41,9 +42,6 @@ def serve(service: Service, settings: Settings, on_ready: Callable[[str], None])
 
     Raises ArpmError when it cannot listen there. The service is the caller's to close.
     """
-    # The server is where the application is put together: the only import of `app` from below.
-    from app import create_app
-
     server = Server(create_app(service), settings)
     with _stopping(server):
         on_ready(server.url)
