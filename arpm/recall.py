@@ -39,13 +39,14 @@ def recall(
     config: GovernanceConfig,
     moment: Moment,
     *,
-    window: Sequence[TurnRow] = (),
+    seen: Sequence[TurnRow] = (),
     count: Callable[[str], int],
     timer: Stopwatch,
 ) -> Recalled:
     """Search both routes for `message` at `moment` and decide what the prompt shows.
 
-    `window` are the rounds shown word for word, whose memories need not be shown twice; `count` counts tokens.
+    `seen` are the rounds that the prompt shows word for word, whose memories need not be shown twice; `count` counts
+    tokens.
     """
     info = timeline.info
     session = timeline.session().id
@@ -54,7 +55,7 @@ def recall(
     asked = Query(text, info.user, info.character, session)
     with timer.stage("embedded"):
         vector = embedder.encode_query([text])[0]
-    shown = (timeline.memory_of_round(row.round) for row in window)
+    repeated = (timeline.memory_of_round(row.round) for row in seen)
 
     def round_of(candidate: Candidate) -> int | None:
         if candidate.route == "experience" or candidate.at is None:
@@ -69,7 +70,7 @@ def recall(
             moment=moment,
             zone=ZoneInfo(info.timezone),
             language=language(message),
-            window=frozenset(memory for memory in shown if memory is not None),
+            window=frozenset(memory for memory in repeated if memory is not None),
             round_of=round_of,
             count=count,
         )

@@ -18,7 +18,7 @@ from arpm.canonical import digest
 from arpm.catalogue import TurnRow
 from arpm.errors import ArpmError, InputError
 from arpm.events import Event
-from arpm.generation.base import Backend, GenerationError, GenerationRequest, Sampling
+from arpm.generation.base import Backend, GenerationError, GenerationRequest, PromptStyle, Sampling
 from arpm.ids import new_id
 from arpm.library import Library
 from arpm.prompt import Exchange, PromptParts, build, prompt_digest, shown_evidence
@@ -86,7 +86,7 @@ def take_turn(timeline: Timeline, message: str, tools: Tools, watch: Watch) -> E
                 tools.embedder,
                 config,
                 moment,
-                window=window,
+                seen=_seen(window, tools.backend.prompt_style),
                 count=tools.backend.count_tokens,
                 timer=timer,
             )
@@ -144,6 +144,14 @@ def _window(timeline: Timeline, config: GovernanceConfig, backend: Backend) -> l
             break
         kept.append(row)
     return kept[::-1]
+
+
+def _seen(window: Sequence[TurnRow], style: PromptStyle) -> Sequence[TurnRow]:
+    """The rounds that evidence need not show again.
+
+    A very small model answers from evidence only, and quotes it: what it was told a moment ago must be there too.
+    """
+    return window if style == "full" else ()
 
 
 def _instructions(timeline: Timeline, config: GovernanceConfig, backend: Backend) -> tuple[Instruction, ...]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from arpm.catalogue import CatalogueError
 from arpm.errors import BusyError, InputError, NotFoundError
-from arpm.generation.base import GenerationError
+from arpm.generation.base import GenerationError, PromptStyle
 from arpm.protocol import neutralise
 from arpm.service import Service
 from arpm.turn import TurnFailedError, Watch
@@ -91,6 +93,58 @@ class TestATurn:
         timeline = service.create_timeline("Ada", "Mia").id
         event = service.turn(timeline, "a\ud800b\x00c")
         assert event.body["message"] == "a\ufffdb\ufffdc"
+
+
+class TestAFullCatalogue:
+    """The catalogue's disk ran full after the ledger had taken the event: a 500 "internal", and a memory unindexed."""
+
+    def test_a_turn_that_reached_the_ledger_is_there_once_there_is_room(self, service: Service) -> None:
+        timeline = service.create_timeline("Ada", "Mia").id
+        service.turn(timeline, "The red kettle is in the cellar.")
+        with full_catalogue(service), pytest.raises(CatalogueError, match="full"):
+            for number in range(200):
+                service.turn(timeline, f"Number {number}: " + "the lamp hangs in the hall. " * 40)
+        told = service.timeline(timeline).info.rounds
+        recorded = [event.body["round"] for event in service.timeline(timeline).events() if event.kind == "turn"]
+        assert recorded == list(range(1, told + 1))
+        event = service.turn(timeline, "Where does the lamp hang?")
+        assert event.body["round"] == told + 1
+        assert len(service.timeline(timeline).index) == told + 1
+
+    def test_a_document_that_reached_the_ledger_is_found_once_there_is_room(self, service: Service) -> None:
+        timeline = service.create_timeline("Ada", "Mia").id
+        with full_catalogue(service), pytest.raises(CatalogueError, match="full"):
+            for number in range(200):
+                service.ingest(f"{number}.txt", f"Lantern {number} hangs by the door. ".encode() * 100)
+        event = service.turn(timeline, "Where does the lantern hang?")
+        assert event.body["knowledge_tip"]["seq"] == len(service.library.documents())
+        assert all(document.id in service.library for document in service.library.documents())
+
+
+@contextmanager
+def full_catalogue(service: Service) -> Iterator[None]:
+    """SQLite may not grow its file while this holds: SQLITE_FULL, as on a full disk."""
+    db = service.catalogue._db
+    pages = db.execute("pragma page_count").fetchone()[0]
+    db.execute(f"pragma max_page_count = {pages + 2}")
+    try:
+        yield
+    finally:
+        db.execute("pragma max_page_count = 1000000000")
+
+
+class TestWhatTheWindowShows:
+    """Told "my canoe is green" and asked a round later, the embedded model had no evidence to quote."""
+
+    @pytest.mark.parametrize(("style", "reason"), [("full", "in the window"), ("compact", "kept")])
+    def test_only_a_prompt_in_full_leaves_the_rounds_of_the_window_out_of_the_evidence(
+        self, service: Service, backend: ScriptedBackend, style: PromptStyle, reason: str
+    ) -> None:
+        backend.prompt_style = style
+        timeline = service.create_timeline("Ada", "Mia").id
+        service.turn(timeline, "My canoe is green and lies at the north jetty.")
+        event = service.turn(timeline, "Where is my canoe?")
+        assert [row["reason"] for row in event.body["candidates"]["experience"]] == [reason]
 
 
 class TestFailure:

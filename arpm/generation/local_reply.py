@@ -20,8 +20,8 @@ from retrieval.text import Language, language, sentences, usable
 
 CLOSING = "\n</response>"
 
-# What a model this small adds to an answer repeats or contradicts it; talk without evidence may go on a little.
-_ANSWER_SENTENCES, _TALK_SENTENCES = 1, 3
+# What a model this small adds to more than this repeats or contradicts it.
+_TALK_SENTENCES = 3
 _QUOTED_CHARACTERS = 200
 _SENTENCE_CHARACTERS: dict[Language, int] = {"en": 200, "zh": 72}  # A Chinese character is about two tokens.
 
@@ -41,6 +41,31 @@ _FRAMES = {
     ("zh", "experience"): Frame("我记得：“", "。", "”。"),
     ("zh", "knowledge"): Frame("资料里写着：“", "。", "”。"),
 }
+_NOTED: dict[Language, Frame] = {
+    "en": Frame('I will remember: "', ". ", '".'),
+    "zh": Frame("我会记住：“", "。", "”。"),
+}
+_QUOTING = tuple(frame.before for frame in (*_FRAMES.values(), *_NOTED.values()))
+_NO_MEMORY: dict[Language, tuple[str, ...]] = {
+    "en": ("I have no memory of that.", "Nothing that I remember answers that."),
+    "zh": ("我没有这方面的记忆。", "我的记忆里没有这件事。"),
+}
+_WELCOME: dict[Language, tuple[str, ...]] = {
+    "en": ("Hello! Tell me something, and I will remember it.", "Hello! What shall I remember?"),
+    "zh": ("你好！告诉我一件事，我会记住。", "你好！要我记住什么？"),
+}
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|你好|您好|嗨|早上好|下午好|晚上好|早安)\W*(?:\w+\W*)?",
+    re.I,
+)
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|my|mine|we|our|ours|us|(?<!tell )(?<!show )(?<!give )(?<!help )me)\b", re.IGNORECASE
+)
+_ASKING = re.compile(
+    r"^\W*(?:tell|remind|show|list|describe|explain|who|whose|what|where|when|why|which|how|do|does|did|is|are|was|were|can|could|will|would|have|has)\b"
+    r"|^\W*(?:请|帮|告诉|讲讲|说说|介绍)|吗\W*$|呢\W*$|什么|怎么|哪[里儿个些天年]|谁|为何|几[个点岁月号次天年]|多少|多大|多久",
+    re.IGNORECASE,
+)
 _SPEAKER = re.compile(r"^[^\n:：]{1,60}[:：] ", re.MULTILINE)
 
 _TAGS_AND_LABELS = "<>＜＞[]【】()（）"
@@ -66,15 +91,25 @@ _LATER = _all_but(_TAGS_AND_LABELS + _ENDS)
 def response_grammar(question: str, best: LabelledEvidence | None) -> str:
     """EBNF for the response to `question`, for which `best` was chosen; None when there is no evidence.
 
-    A question is answered with a sentence of the note: left free, the model repeats the question or garbles the note.
-    In Chinese it cannot talk freely at all.
+    What concerns the person comes from memory or is put down to memory, word for word: left free, the model repeats
+    the question, garbles the note or makes something up. Of other things it may talk, in English; in Chinese it cannot.
     """
-    if best is None:
-        return free_grammar(_TALK_SENTENCES)
     spoken = language(question)
-    asked = question.rstrip().endswith(("?", "？"))
-    quotable = _quotable(best, question, spoken) if asked or spoken == "zh" else []
-    return _quoting_grammar(quotable, _FRAMES[spoken, best.route]) if quotable else free_grammar(_ANSWER_SENTENCES)
+    bound = spoken == "zh" or bool(_FIRST_PERSON.search(question))
+    if asks(question):
+        quotable = _quotable(best, question, spoken) if best else []
+        if best and quotable:
+            return _quoting_grammar(quotable, _FRAMES[spoken, best.route])
+        return _one_of(_NO_MEMORY[spoken]) if bound else free_grammar(_TALK_SENTENCES)
+    if _GREETING.fullmatch(question.strip()):
+        return _one_of(_WELCOME[spoken])
+    told = _telling(question, spoken) if bound else []
+    return _quoting_grammar(told, _NOTED[spoken]) if told else free_grammar(_TALK_SENTENCES)
+
+
+def asks(message: str) -> bool:
+    """Whether a message asks something, with or without a question mark."""
+    return message.rstrip().endswith(("?", "？")) or bool(_ASKING.search(message))
 
 
 def free_grammar(limit: int) -> str:
@@ -99,6 +134,10 @@ def _run(sentences: Sequence[str], between: str) -> str:
     return f"{first} ({_literal(between)} {_run(rest, between)})?" if rest else first
 
 
+def _one_of(texts: Sequence[str]) -> str:
+    return f"root ::= {' | '.join(map(_literal, texts))}\n"
+
+
 def _literal(text: str) -> str:
     """`text` as a string of the grammar: every sign by its number, so that none can end the string."""
     return '"' + "".join(f"\\U{ord(sign):08x}" for sign in text) + '"'
@@ -106,8 +145,19 @@ def _literal(text: str) -> str:
 
 def _quotable(best: LabelledEvidence, question: str, spoken: Language) -> list[str]:
     """The sentences of a note that may be quoted, each once, without speakers and signs a response may not hold."""
-    words = _SPEAKER.sub("", best.text) if best.route == "experience" else best.text
-    note = usable(excerpt(words, question, _QUOTED_CHARACTERS)).translate(_TO_BLANK)
+    words = _own_words(best.text) if best.route == "experience" else best.text
+    return _telling(excerpt(words, question, _QUOTED_CHARACTERS), spoken)
+
+
+def _own_words(memory: str) -> str:
+    """A memory without speakers, and without the replies that only quote another one or its own message."""
+    lines = [_SPEAKER.sub("", line) for line in memory.splitlines()]
+    return "\n".join([line for line in lines if not line.startswith(_QUOTING)] or lines)
+
+
+def _telling(text: str, spoken: Language) -> list[str]:
+    """The sentences of `text`, questions left out where there are others, each once and not too long."""
+    note = usable(text).translate(_TO_BLANK)
     spans = list(sentences(note))
     telling = [span for span in spans if note[span.end - 1] not in "?？"] or spans
     found = (note[span.start : span.end].strip(_ENDS + _BLANKS) for span in telling)

@@ -124,6 +124,58 @@ class TestItsReplyFollowsTheProtocol:
         runs = ["。".join(quotable[a:b]) for a in range(3) for b in range(a + 1, 4)]
         assert response["response"] in [f"我记得：“{run}”。" for run in runs]
 
+    @pytest.mark.parametrize(
+        ("message", "replies"),
+        [
+            (
+                "My canoe is green. It lies at the jetty!",
+                ["My canoe is green", "My canoe is green. It lies at the jetty"],
+            ),
+            ("我的猫叫小白，今年三岁。", ["我的猫叫小白，今年三岁"]),
+            ("<b>I [E1] like tea", ["b I  E1  like tea"]),
+        ],
+    )
+    def test_what_a_person_tells_of_themselves_is_noted_word_for_word(
+        self, backend: LocalBackend, message: str, replies: list[str]
+    ) -> None:
+        """Left free, the model "revised" what it was told, and the revision was remembered."""
+        text, _ = said(backend, asking(message, sampling=Sampling(temperature=0)))
+        response = LITERAL.fullmatch(text)
+        assert response is not None
+        assert response["response"] in [
+            *(f'I will remember: "{told}".' for told in replies),
+            *(f"我会记住：“{told}”。" for told in replies),
+            'I will remember: "It lies at the jetty".',
+        ]
+
+    @pytest.mark.parametrize(
+        ("message", "words"),
+        [
+            ("Where did I leave my keys", "memory|remember"),
+            ("我的钥匙在哪里？", "记忆"),
+            ("请告诉我昨天的事", "记忆"),
+            ("Hello Mei!", "Hello"),
+            ("你好", "你好"),
+        ],
+    )
+    def test_without_evidence_nothing_is_made_up_about_the_person(
+        self, backend: LocalBackend, message: str, words: str
+    ) -> None:
+        """Asked for a canoe it knew nothing of, the model placed it on a beach."""
+        text, _ = said(backend, asking(message, sampling=Sampling(temperature=0)))
+        response = LITERAL.fullmatch(text)
+        assert response is not None
+        assert re.search(words, response["response"])
+        assert len(response["response"]) < 60
+
+    def test_a_reply_that_only_quotes_is_not_quoted_again(self, backend: LocalBackend) -> None:
+        """The answer was 'I remember: "I will remember: "My canoe is green".'"""
+        note = 'Ada: My canoe is green.\nMia: I will remember: "My canoe is green".'
+        text, _ = said(backend, asking("What colour is my canoe?", [note], Sampling(temperature=0)))
+        response = LITERAL.fullmatch(text)
+        assert response is not None
+        assert response["response"] == 'I remember: "My canoe is green".'
+
     def test_a_long_chinese_sentence_is_quoted_in_part(self, backend: LocalBackend) -> None:
         """A quotation cut by the token limit lost its closing mark."""
         text, _ = said(
