@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from arpm.errors import ArpmError, NotFoundError
 from arpm.events import Event
@@ -24,23 +24,33 @@ from retrieval.chunking import split_document
 from retrieval.memories import Experience, KnowledgeChunk
 
 # Raised whenever the tables or the fold change; a catalogue of another version is built anew.
-VERSION = 2
+VERSION = 3
 
 _TABLES = """
 create table ledgers (name text primary key, seq integer, hash text, size integer);
-create table timelines (id text primary key, user text, character text, persona text, timezone text, at text);
+create table timelines (
+  id text primary key, user text, character text, persona text, timezone text, at text, title text);
 create table sessions (
   id text primary key, timeline text, cause text, model text, preset text, config text, at text, number integer);
 create table turns (
   event text primary key, timeline text, seq integer, kind text, round integer, session text, at text,
-  message text, response text, model text);
+  message text, response text, model text, replaces text, replaced_by text, request_key text);
 create index turns_by_round on turns (timeline, kind, round);
 create index turns_by_session on turns (session, kind, seq);
+create index turns_by_timeline on turns (timeline, seq);
+create index turns_by_key on turns (timeline, request_key);
 create table memories (
   id text primary key, timeline text, seq integer, session text, round integer, at text, user text, character text,
-  message text, reply text, source text, model text, active integer);
+  message text, reply text, source text, model text, turn text, state text);
 create index memories_by_timeline on memories (timeline, seq);
 create index memories_by_round on memories (timeline, round);
+create table shown (
+  memory text, timeline text, turn text, seq integer, round integer, at text, label text, cited integer, bound integer);
+create index shown_by_memory on shown (memory, seq);
+create index shown_by_turn on shown (turn);
+create table quarantines (
+  memory text, timeline text, seq integer, at text, reason text, by text, released_at text, released_reason text);
+create index quarantines_by_memory on quarantines (memory, seq);
 create table instructions (
   id text primary key, timeline text, seq integer, text text, round integer, kind text, rule text, at text,
   retired_at text, retired_reason text);
@@ -63,6 +73,7 @@ class TimelineRow:
     persona: str
     timezone: str
     at: datetime
+    title: str
     rounds: int
 
 
@@ -82,7 +93,10 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """Where a turn stands in its ledger, and what was said; the whole record is in the ledger."""
+    """Where a turn stands in its ledger, and what was said; the whole record is in the ledger.
+
+    `replaces` and `replaced_by` are the turns of the same round before and after it: a reply that was asked for again.
+    """
 
     event: str
     timeline: str
@@ -94,6 +108,60 @@ class TurnRow:
     message: str
     response: str
     model: str
+    replaces: str | None
+    replaced_by: str | None
+    request_key: str | None
+
+
+MemoryState = Literal["active", "quarantined", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """An experience with what became of it. `turn` is the event it came from, None when it was imported."""
+
+    memory: Experience
+    seq: int
+    state: MemoryState
+    model: str | None
+    turn: str | None
+    source: str | None
+    uses: int
+
+
+@dataclass(frozen=True, slots=True)
+class UseRow:
+    """A turn whose prompt showed a memory as evidence, and what the answer made of it."""
+
+    turn: str
+    timeline: str
+    seq: int
+    round: int
+    at: datetime
+    label: str
+    cited: bool
+    bound: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineRow:
+    """A time a memory was kept out of search; `released_at` is None while it lasts."""
+
+    at: datetime
+    reason: str
+    by: str
+    released_at: datetime | None
+    released_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A timeline that holds some words, and the newest turn they were said in, if they were said in one."""
+
+    timeline: TimelineRow
+    round: int | None
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +244,7 @@ class Catalogue:
                 db.execute("delete from documents")
                 db.execute("delete from chunks")
             else:
-                for table in ("sessions", "turns", "memories", "instructions"):
+                for table in ("sessions", "turns", "memories", "instructions", "shown", "quarantines"):
                     db.execute(f"delete from {table} where timeline = ?", (ledger,))
                 db.execute("delete from timelines where id = ?", (ledger,))
             db.execute("delete from ledgers where name = ?", (ledger,))
@@ -214,11 +282,60 @@ class Catalogue:
             SessionRow(**{**dict(row), "config": json.loads(row["config"]), "at": _time(row["at"])}) for row in rows
         ]
 
-    def turns(self, timeline: str, last: int | None = None) -> list[TurnRow]:
-        """Turns and failed turns of a timeline in ledger order; only the `last` ones if given."""
-        limit = -1 if last is None else last
-        rows = self._all("select * from turns where timeline = ? order by seq desc limit ?", timeline, limit)
+    def found(self, words: str) -> list[Found]:
+        """The timelines that hold `words` in a title, a name or what was said, newest first."""
+        like = _like(words)
+        found = []
+        for row in self.timelines():
+            said = self._one(
+                "select round, message, response, message like ? escape '\\' as asked from turns where timeline = ?"
+                " and replaced_by is null and (message like ? escape '\\' or response like ? escape '\\')"
+                " order by seq desc limit 1",
+                like,
+                row.id,
+                like,
+                like,
+            )
+            if said is not None:
+                found.append(Found(row, said["round"], said["message"] if said["asked"] else said["response"]))
+            elif any(words.casefold() in name.casefold() for name in (row.title, row.user, row.character)):
+                found.append(Found(row, None, None))
+        return found
+
+    def turns(self, timeline: str, last: int | None = None, before: int | None = None) -> list[TurnRow]:
+        """Turns and failed turns of a timeline in ledger order, without replies that were replaced.
+
+        With `last` only so many, the newest; with `before` only those before that place in the ledger.
+        """
+        rows = self._all(
+            "select * from turns where timeline = ? and replaced_by is null and seq < ? order by seq desc limit ?",
+            timeline,
+            2**62 if before is None else before,
+            -1 if last is None else last,
+        )
         return [_turn(row) for row in reversed(rows)]
+
+    def turns_of_round(self, timeline: str, round: int) -> list[TurnRow]:
+        """Every reply and every failed attempt of a round, in ledger order; the last reply is the one that holds."""
+        rows = self._all("select * from turns where timeline = ? and round = ? order by seq", timeline, round)
+        return [_turn(row) for row in rows]
+
+    def branches(self, event: str) -> int:
+        """How many earlier replies a turn took the place of."""
+        row = self._one(
+            "with recursive earlier(event) as (select replaces from turns where event = ? union"
+            " select t.replaces from turns t join earlier e on t.event = e.event)"
+            " select count(event) as count from earlier",
+            event,
+        )
+        return int(row["count"]) if row else 0
+
+    def turn_of_key(self, timeline: str, key: str) -> TurnRow | None:
+        """The turn that was sent under a key."""
+        row = self._one(
+            "select * from turns where timeline = ? and request_key = ? order by seq desc limit 1", timeline, key
+        )
+        return _turn(row) if row else None
 
     def turn(self, event: str) -> TurnRow | None:
         """A turn by its event id."""
@@ -234,22 +351,30 @@ class Catalogue:
         )
         return _turn(row) if row else None
 
-    def window(self, session: str, rounds: int) -> list[TurnRow]:
-        """The last `rounds` committed turns of a session, oldest first."""
+    def window(self, session: str, rounds: int, before: int | None = None) -> list[TurnRow]:
+        """The last `rounds` committed turns of a session, oldest first; only rounds below `before` if given."""
         rows = self._all(
-            "select * from turns where session = ? and kind = 'turn' order by seq desc limit ?", session, rounds
+            "select * from turns where session = ? and kind = 'turn' and replaced_by is null and round < ?"
+            " order by seq desc limit ?",
+            session,
+            2**62 if before is None else before,
+            rounds,
         )
         return [_turn(row) for row in reversed(rows)]
 
-    def session_rounds(self, session: str) -> int:
-        """How many committed turns a session has."""
-        row = self._one("select count(*) as rounds from turns where session = ? and kind = 'turn'", session)
+    def session_rounds(self, session: str, before: int | None = None) -> int:
+        """How many rounds a session has; only those below `before` if given."""
+        row = self._one(
+            "select count(distinct round) as rounds from turns where session = ? and kind = 'turn' and round < ?",
+            session,
+            2**62 if before is None else before,
+        )
         return int(row["rounds"]) if row else 0
 
     def round_times(self, timeline: str) -> list[tuple[int, datetime]]:
         """(round, time) of every turn and every dated memory of a timeline, by round."""
         rows = self._all(
-            "select round, at from turns where timeline = ? and kind = 'turn'"
+            "select round, at from turns where timeline = ? and kind = 'turn' and replaced_by is null"
             " union select round, at from memories where timeline = ? and at is not null order by round, at",
             timeline,
             timeline,
@@ -260,7 +385,87 @@ class Catalogue:
         """The active memories of a timeline in the order they were lived."""
         return [
             _experience(row)
-            for row in self._all("select * from memories where timeline = ? and active order by seq", timeline)
+            for row in self._all(
+                "select * from memories where timeline = ? and state = 'active' order by seq", timeline
+            )
+        ]
+
+    def memory_rows(
+        self,
+        timeline: str,
+        *,
+        state: MemoryState | None = None,
+        session: str | None = None,
+        model: str | None = None,
+        rounds: tuple[int, int] | None = None,
+        before: int | None = None,
+        last: int | None = None,
+    ) -> list[MemoryRow]:
+        """The experiences of a timeline, newest first, by state, session, model and a closed range of rounds.
+
+        `before` and `last` make a page of them.
+        """
+        chosen, values = _memories_where(timeline, state, session, model, rounds)
+        rows = self._all(
+            f"select m.*, (select count(*) from shown s where s.memory = m.id) as uses from memories m where {chosen}"
+            " and m.seq < ? order by m.seq desc limit ?",
+            *values,
+            2**62 if before is None else before,
+            -1 if last is None else last,
+        )
+        return [_memory(row) for row in rows]
+
+    def count_memories(
+        self,
+        timeline: str,
+        *,
+        state: MemoryState | None = None,
+        session: str | None = None,
+        model: str | None = None,
+    ) -> int:
+        """How many experiences a timeline has, by state, session and model."""
+        chosen, values = _memories_where(timeline, state, session, model, None)
+        row = self._one(f"select count(*) as count from memories m where {chosen}", *values)
+        return int(row["count"]) if row else 0
+
+    def memory_row(self, id: str) -> tuple[str, MemoryRow] | None:
+        """The timeline of an experience, and what became of it."""
+        row = self._one(
+            "select m.*, (select count(*) from shown s where s.memory = m.id) as uses from memories m where m.id = ?",
+            id,
+        )
+        return (row["timeline"], _memory(row)) if row else None
+
+    def uses(self, memory: str, last: int | None = None) -> list[UseRow]:
+        """The turns whose prompt showed a memory of either kind, newest first."""
+        rows = self._all(
+            "select s.*, t.message from shown s join turns t on t.event = s.turn where s.memory = ?"
+            " order by s.at desc, s.seq desc limit ?",
+            memory,
+            -1 if last is None else last,
+        )
+        return [_use(row) for row in rows]
+
+    def count_uses(self, memories: Sequence[str]) -> dict[str, int]:
+        """How many prompts showed each of some memories."""
+        marks = ", ".join("?" * len(memories))
+        rows = self._all(
+            f"select memory, count(*) as count from shown where memory in ({marks}) group by memory", *memories
+        )
+        return {row["memory"]: row["count"] for row in rows}
+
+    def quarantines(self, memory: str) -> list[QuarantineRow]:
+        """When a memory was in quarantine, oldest first."""
+        rows = self._all("select * from quarantines where memory = ? order by seq", memory)
+        return [
+            QuarantineRow(
+                _time(row["at"]),
+                row["reason"],
+                row["by"],
+                _time(row["released_at"]) if row["released_at"] else None,
+                row["released_reason"],
+            )
+            for row in rows
         ]
 
     def memory(self, id: str) -> Experience | KnowledgeChunk | None:
@@ -273,7 +478,16 @@ class Catalogue:
 
     def memory_of_round(self, timeline: str, round: int) -> str | None:
         """The id of the memory that a round of a timeline became, if any."""
-        row = self._one("select id from memories where timeline = ? and round = ? and source is null", timeline, round)
+        row = self._one(
+            "select id from memories where timeline = ? and round = ? and source is null and state != 'replaced'",
+            timeline,
+            round,
+        )
+        return str(row["id"]) if row else None
+
+    def memory_of_turn(self, event: str) -> str | None:
+        """The id of the memory that a turn became, if any."""
+        row = self._one("select id from memories where turn = ?", event)
         return str(row["id"]) if row else None
 
     def sources(self, timeline: str) -> dict[str, str]:
@@ -390,6 +604,49 @@ def _turn(row: sqlite3.Row) -> TurnRow:
     return TurnRow(**{**dict(row), "at": _time(row["at"])})
 
 
+def _memory(row: sqlite3.Row) -> MemoryRow:
+    return MemoryRow(
+        _experience(row), row["seq"], row["state"], row["model"], row["turn"], row["source"], int(row["uses"])
+    )
+
+
+def _use(row: sqlite3.Row) -> UseRow:
+    return UseRow(
+        row["turn"],
+        row["timeline"],
+        row["seq"],
+        row["round"],
+        _time(row["at"]),
+        row["label"],
+        bool(row["cited"]),
+        bool(row["bound"]),
+        row["message"],
+    )
+
+
+def _memories_where(
+    timeline: str, state: str | None, session: str | None, model: str | None, rounds: tuple[int, int] | None
+) -> tuple[str, list[Any]]:
+    """The conditions on memories `m` and their values."""
+    conditions: dict[str, Any] = {
+        "m.timeline = ?": timeline,
+        "m.state = ?": state,
+        "m.session = ?": session,
+        "m.model = ?": model,
+    }
+    if rounds is not None:
+        conditions |= {"m.round >= ?": rounds[0], "m.round <= ?": rounds[1]}
+    given = {condition: value for condition, value in conditions.items() if value is not None}
+    return " and ".join(given), list(given.values())
+
+
+def _like(words: str) -> str:
+    """A LIKE pattern that contains `words` literally."""
+    for sign in "\\%_":
+        words = words.replace(sign, f"\\{sign}")
+    return f"%{words}%"
+
+
 def _experience(row: sqlite3.Row) -> Experience:
     return Experience(
         memory=row["id"],
@@ -435,9 +692,13 @@ Body = dict[str, Any]
 
 def _timeline_opened(db: sqlite3.Connection, event: Event, body: Body) -> None:
     db.execute(
-        "insert into timelines values (?, ?, ?, ?, ?, ?)",
+        "insert into timelines values (?, ?, ?, ?, ?, ?, '')",
         (event.timeline, body["user"], body["character"], body["persona"], body["timezone"], event.at.isoformat()),
     )
+
+
+def _timeline_renamed(db: sqlite3.Connection, event: Event, body: Body) -> None:
+    db.execute("update timelines set title = ? where id = ?", (body["title"], event.timeline))
 
 
 def _session_opened(db: sqlite3.Connection, event: Event, body: Body) -> None:
@@ -468,10 +729,30 @@ def _config_changed(db: sqlite3.Connection, event: Event, body: Body) -> None:
 
 def _turn_committed(db: sqlite3.Connection, event: Event, body: Body) -> None:
     _insert_turn(db, event, body, body["response"])
+    if body["replaces"] is not None:
+        db.execute("update turns set replaced_by = ? where event = ?", (event.id, body["replaces"]))
+        db.execute("update memories set state = 'replaced' where turn = ?", (body["replaces"],))
+    db.executemany(
+        "insert into shown values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (
+                item["memory"],
+                event.timeline,
+                event.id,
+                event.seq,
+                body["round"],
+                event.at.isoformat(),
+                item["label"],
+                item["label"] in body["cited"],
+                item["label"] in body["bound"],
+            )
+            for item in body["evidence"]
+        ),
+    )
     admission = body["admission"]
     if admission["admitted"]:
         db.execute(
-            "insert into memories values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, 1)",
+            "insert into memories values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, 'active')",
             (
                 admission["memory"],
                 event.timeline,
@@ -484,6 +765,7 @@ def _turn_committed(db: sqlite3.Connection, event: Event, body: Body) -> None:
                 body["message"],
                 body["response"],
                 body["backend"]["model"],
+                event.id,
             ),
         )
 
@@ -494,7 +776,7 @@ def _turn_failed(db: sqlite3.Connection, event: Event, body: Body) -> None:
 
 def _insert_turn(db: sqlite3.Connection, event: Event, body: Body, response: str) -> None:
     db.execute(
-        "insert into turns values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into turns values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?)",
         (
             event.id,
             event.timeline,
@@ -506,13 +788,15 @@ def _insert_turn(db: sqlite3.Connection, event: Event, body: Body, response: str
             body["message"],
             response,
             body["backend"]["model"],
+            body["replaces"],
+            body["request_key"],
         ),
     )
 
 
 def _imported(db: sqlite3.Connection, event: Event, body: Body) -> None:
     db.execute(
-        "insert into memories values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, 1)",
+        "insert into memories values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, null, 'active')",
         (
             body["memory"],
             event.timeline,
@@ -552,6 +836,24 @@ def _instruction_retired(db: sqlite3.Connection, event: Event, body: Body) -> No
     )
 
 
+def _memory_quarantined(db: sqlite3.Connection, event: Event, body: Body) -> None:
+    for memory in body["memories"]:
+        db.execute("update memories set state = 'quarantined' where id = ?", (memory,))
+        db.execute(
+            "insert into quarantines values (?, ?, ?, ?, ?, ?, null, null)",
+            (memory, event.timeline, event.seq, event.at.isoformat(), body["reason"], body["by"]),
+        )
+
+
+def _memory_released(db: sqlite3.Connection, event: Event, body: Body) -> None:
+    for memory in body["memories"]:
+        db.execute("update memories set state = 'active' where id = ? and state = 'quarantined'", (memory,))
+        db.execute(
+            "update quarantines set released_at = ?, released_reason = ? where memory = ? and released_at is null",
+            (event.at.isoformat(), body["reason"], memory),
+        )
+
+
 def _document_added(db: sqlite3.Connection, event: Event, body: Body) -> None:
     document, text = body["document"], body["text"]
     db.execute(
@@ -581,6 +883,7 @@ def _document_removed(db: sqlite3.Connection, event: Event, body: Body) -> None:
 
 _FOLDS: dict[str, Callable[[sqlite3.Connection, Event, Body], None]] = {
     "timeline_opened": _timeline_opened,
+    "timeline_renamed": _timeline_renamed,
     "session_opened": _session_opened,
     "config_changed": _config_changed,
     "turn": _turn_committed,
@@ -588,6 +891,8 @@ _FOLDS: dict[str, Callable[[sqlite3.Connection, Event, Body], None]] = {
     "imported": _imported,
     "instruction_added": _instruction_added,
     "instruction_retired": _instruction_retired,
+    "memory_quarantined": _memory_quarantined,
+    "memory_released": _memory_released,
     "document_added": _document_added,
     "document_removed": _document_removed,
 }

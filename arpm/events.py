@@ -29,12 +29,14 @@ GENESIS = "sha256:" + "0" * 64
 # The version of its schema that each kind is written in.
 KINDS = {
     "timeline_opened": 1,
+    "timeline_renamed": 1,
     "session_opened": 1,
     "turn": 1,
     "turn_failed": 1,
     "instruction_added": 1,
     "instruction_retired": 1,
     "memory_quarantined": 1,
+    "memory_released": 1,
     "memory_erased": 1,
     "review": 1,
     "feedback": 1,
@@ -43,6 +45,8 @@ KINDS = {
     "document_added": 1,
     "document_removed": 1,
 }
+# The receipt of an erasure: the only kind whose body a ledger looks into, and the only one that is never erased.
+RECEIPT = "memory_erased"
 _ENVELOPE_SCHEMA = "urn:arpm:schema:event:1"
 _BODY = b',"body":'
 _BODY_DIGEST = b',"body_digest":'
@@ -191,6 +195,19 @@ def read_line(line: bytes) -> Line:
     return Line(envelope, body)
 
 
+def without_body(line: bytes) -> bytes:
+    """A checked line with `null` for its body. Nothing else changes, so its hash and the whole chain stay."""
+    start, end = _body_span(line)
+    return line[:start] + b"null" + line[end:]
+
+
+def named_as_erased(line: Line) -> list[str]:
+    """The ids of the events whose bodies a receipt says are erased; none for any other event."""
+    if line.envelope["kind"] != RECEIPT or line.body == b"null":
+        return []
+    return list(orjson.loads(line.body)["events"])
+
+
 def is_canonical_body(line: Line) -> bool:
     """Whether the body is canonical JSON, so that a reader that parses and re-encodes it finds the same digest."""
     try:
@@ -200,15 +217,9 @@ def is_canonical_body(line: Line) -> bool:
 
 
 def _split(line: bytes) -> tuple[dict[str, Any], bytes]:
-    """The envelope without its body, and the body's bytes.
-
-    A quote inside a JSON string is always escaped, so the marks can only be members: the first `body` follows `at`,
-    and the last `body_digest` is the envelope's, since only short strings come after it.
-    """
-    start, end = line.find(_BODY), line.rfind(_BODY_DIGEST)
-    if not 0 <= start < end:
-        raise BadLineError("it is not an event: the body is not where canonical JSON has it")
-    around = line[:start] + line[end:]
+    """The envelope without its body, and the body's bytes."""
+    start, end = _body_span(line)
+    around = line[: start - len(_BODY)] + line[end:]
     try:
         envelope = orjson.loads(around)
         canonical_form = canonical(envelope)
@@ -216,7 +227,19 @@ def _split(line: bytes) -> tuple[dict[str, Any], bytes]:
         raise BadLineError(f"it is not JSON ({error})") from error
     if canonical_form != around or not isinstance(envelope, dict):
         raise BadLineError("its envelope is not in canonical form")
-    return envelope, line[start + len(_BODY) : end]
+    return envelope, line[start:end]
+
+
+def _body_span(line: bytes) -> tuple[int, int]:
+    """Where the body begins and ends.
+
+    A quote inside a JSON string is always escaped, so the marks can only be members: the first `body` follows `at`,
+    and the last `body_digest` is the envelope's, since only short strings come after it.
+    """
+    start, end = line.find(_BODY), line.rfind(_BODY_DIGEST)
+    if not 0 <= start < end:
+        raise BadLineError("it is not an event: the body is not where canonical JSON has it")
+    return start + len(_BODY), end
 
 
 def _check_known(envelope: dict[str, Any]) -> None:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from arpm.canonical import canonical, digest
-from arpm.generation.base import ChatMessage, LabelledEvidence, PromptStyle
+from arpm.generation.base import ChatMessage, LabelledEvidence, PromptStyle, Role
 from arpm.generation.evidence_excerpt import excerpt
 from arpm.protocol import neutralise
 from governance.decay import Moment
@@ -63,15 +64,50 @@ class PromptParts:
         return language(self.message)
 
 
+Origin = Literal["persona", "instructions", "time", "evidence", "protocol", "language", "window", "lead", "message"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a prompt and what it comes from."""
+
+    origin: Origin
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """One chat message as its passages; their texts joined are its content."""
+
+    role: Role
+    passages: tuple[Passage, ...]
+
+    def message(self) -> ChatMessage:
+        return ChatMessage(self.role, "".join(passage.text for passage in self.passages))
+
+
 def build(parts: PromptParts) -> tuple[ChatMessage, ...]:
     """The chat messages of a prompt: one system message, the window's exchanges, and the user's message."""
-    write = _compact if parts.style == "compact" else _full
-    messages = [ChatMessage("system", write(parts))]
+    return tuple(item.message() for item in passages(parts))
+
+
+def passages(parts: PromptParts) -> tuple[Passages, ...]:
+    """The same messages with the origin of every stretch of them."""
+    system = _compact(parts) if parts.style == "compact" else _full(parts)
+    messages = [Passages("system", system)]
     for exchange in parts.window:
-        messages.append(ChatMessage("user", neutralise(exchange.message)))
-        messages.append(ChatMessage("assistant", neutralise(exchange.response)))
-    messages.append(ChatMessage("user", _question(parts)))
+        messages.append(Passages("user", (Passage("window", neutralise(exchange.message)),)))
+        messages.append(Passages("assistant", (Passage("window", neutralise(exchange.response)),)))
+    messages.append(Passages("user", _question(parts)))
     return tuple(messages)
+
+
+def _joined(sections: Sequence[tuple[Origin, str]], between: str) -> tuple[Passage, ...]:
+    """The sections with what stands between them, which belongs to the one before."""
+    last = len(sections) - 1
+    return tuple(
+        Passage(origin, text if place == last else text + between) for place, (origin, text) in enumerate(sections)
+    )
 
 
 def prompt_digest(messages: Sequence[ChatMessage]) -> str:
@@ -131,20 +167,21 @@ def evidence_line(item: Evidence) -> str:
     return f"[{item.label}] ({kind}{source}{cue})\n{neutralise(item.text)}"
 
 
-def _full(parts: PromptParts) -> str:
-    sections = [f"You are {parts.character}, talking with {parts.user}.\n{neutralise(parts.persona)}".rstrip()]
+def _full(parts: PromptParts) -> tuple[Passage, ...]:
+    persona = f"You are {parts.character}, talking with {parts.user}.\n{neutralise(parts.persona)}".rstrip()
+    sections: list[tuple[Origin, str]] = [("persona", persona)]
     if parts.instructions:
         listed = "\n".join(f"- {neutralise(text)}" for text in parts.instructions)
-        sections.append(f"Standing instructions of {parts.user}. Follow every one of them in this reply:\n{listed}")
+        words = f"Standing instructions of {parts.user}. Follow every one of them in this reply:\n{listed}"
+        sections.append(("instructions", words))
     if parts.time_cues:
-        sections.append(time_frame(parts.moment, parts.last_at, parts.timezone, parts.language))
+        sections.append(("time", time_frame(parts.moment, parts.last_at, parts.timezone, parts.language)))
+    if parts.protocol or parts.evidence:
+        sections.append(("evidence", _evidence_section(parts)))
     if parts.protocol:
-        sections.append(_evidence_section(parts))
-        sections.append(_PROTOCOL.format(labels=_labels(parts.evidence)))
-    elif parts.evidence:
-        sections.append(_evidence_section(parts))
-    sections.append(_LANGUAGE[parts.language])
-    return "\n\n".join(sections)
+        sections.append(("protocol", _PROTOCOL.format(labels=_labels(parts.evidence))))
+    sections.append(("language", _LANGUAGE[parts.language]))
+    return _joined(sections, "\n\n")
 
 
 def _evidence_section(parts: PromptParts) -> str:
@@ -176,7 +213,7 @@ your reply
 _LANGUAGE = {"en": "Reply in English unless asked otherwise.", "zh": "除非另有要求，请用中文回答。"}
 
 
-def _question(parts: PromptParts) -> str:
+def _question(parts: PromptParts) -> tuple[Passage, ...]:
     """The message; in the compact prompt behind the leading evidence.
 
     A very small model answers from what stands next to the question (docs/decisions/0003).
@@ -184,24 +221,26 @@ def _question(parts: PromptParts) -> str:
     message = neutralise(parts.message)
     lead = next((item for item in parts.evidence if item.label == parts.lead), None)
     if parts.style != "compact" or lead is None:
-        return message
+        return (Passage("message", message),)
     note = excerpt(neutralise(lead.text), parts.message, LEAD_CHARACTERS)
     if lead.route == "experience":
         note = _SPEAKER.sub("", note, count=1)
-    return f"{note}\n\n{message}"
+    return _joined([("lead", note), ("message", message)], "\n\n")
 
 
-def _compact(parts: PromptParts) -> str:
+def _compact(parts: PromptParts) -> tuple[Passage, ...]:
     """The short wording for small models; the grammar takes the place of the protocol's explanation."""
-    sections = [f"You are {parts.character}. {neutralise(parts.persona)}".strip()]
+    sections: list[tuple[Origin, str]] = [
+        ("persona", f"You are {parts.character}. {neutralise(parts.persona)}".strip())
+    ]
     if parts.instructions:
-        sections.append("Always: " + " ".join(neutralise(text) for text in parts.instructions))
+        sections.append(("instructions", "Always: " + " ".join(neutralise(text) for text in parts.instructions)))
     if parts.time_cues:
-        sections.append(time_frame(parts.moment, parts.last_at, parts.timezone, parts.language))
+        sections.append(("time", time_frame(parts.moment, parts.last_at, parts.timezone, parts.language)))
     if parts.evidence:
         lines = "\n".join(compact_evidence_line(item) for item in parts.evidence)
-        sections.append(f"Notes:\n{lines}")
-    return "\n".join(sections)
+        sections.append(("evidence", f"Notes:\n{lines}"))
+    return _joined(sections, "\n")
 
 
 def compact_evidence_line(item: Evidence) -> str:

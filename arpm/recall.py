@@ -5,7 +5,7 @@ The turn, the search command and later replay all come through here, so they can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -40,13 +40,14 @@ def recall(
     moment: Moment,
     *,
     seen: Sequence[TurnRow] = (),
+    without: Collection[str] = (),
     count: Callable[[str], int],
     timer: Stopwatch,
 ) -> Recalled:
     """Search both routes for `message` at `moment` and decide what the prompt shows.
 
     `seen` are the rounds that the prompt shows word for word, whose memories need not be shown twice; `count` counts
-    tokens.
+    tokens. `without` are memories of the round itself, which is answered again.
     """
     info = timeline.info
     session = timeline.session().id
@@ -64,7 +65,7 @@ def recall(
 
     with timer.stage("searched"):
         tip, documents = library.search(asked, vector, config)
-        experiences = timeline.index.search(asked, vector, config)
+        experiences = timeline.index.search(asked, vector, config, without)
     with timer.stage("governed"):
         situation = Situation(
             moment=moment,

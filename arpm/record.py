@@ -25,6 +25,9 @@ class Framed:
     """
 
     moment: Moment
+    clock: str
+    replaces: str | None
+    request_key: str | None
     user: str
     message: str
     backend: Backend
@@ -37,6 +40,9 @@ class Framed:
     def body(self) -> dict[str, Any]:
         return {
             "round": self.moment.round,
+            "replaces": self.replaces,
+            "clock": self.clock,
+            "request_key": self.request_key,
             "user": self.user,
             "message": self.message,
             "backend": {

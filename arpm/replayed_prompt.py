@@ -44,20 +44,25 @@ def parts_of_record(catalogue: Catalogue, event: Event) -> PromptParts:
     body = _body(event)
     if event.kind != "turn":
         raise PromptLostError("the turn failed, and the record of a failed turn holds its prompt's digest only")
-    timeline, config, last = catalogue.timeline(event.timeline), body["config"], body["last_round_at"]
+    return parts_of_body(catalogue, event.timeline, event.at, body)
+
+
+def parts_of_body(catalogue: Catalogue, timeline_id: str, at: datetime, body: Mapping[str, Any]) -> PromptParts:
+    """What the prompt of a turn was made of, from the body of its event. Raises PromptLostError."""
+    timeline, config, last = catalogue.timeline(timeline_id), body["config"], body["last_round_at"]
     return PromptParts(
         style=body["backend"]["prompt_style"],
         user=body["user"],
         character=body["character"],
         persona=timeline.persona,
         instructions=tuple(_instructions(catalogue, body)),
-        moment=Moment(body["round"], event.at),
+        moment=Moment(body["round"], at),
         last_at=datetime.fromisoformat(last) if last else None,
         timezone=timeline.timezone,
         time_cues=config["time_cues"],
         protocol=config["protocol_enabled"],
         evidence=tuple(_evidence(catalogue, row) for row in body["evidence"]),
-        window=tuple(_exchange(catalogue, event.timeline, round) for round in body["window"]),
+        window=tuple(_exchange(catalogue, timeline_id, round) for round in body["window"]),
         message=body["message"],
         lead=next(iter(body["ranking"]), None),
     )

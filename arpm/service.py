@@ -7,14 +7,14 @@ Only one process may hold a logs folder: the ledger writer and the indexes are s
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from arpm.catalogue import Catalogue, DocumentRow, SessionRow, TimelineRow, TurnRow
-from arpm.clock import Clock, SystemClock
+from arpm.catalogue import Catalogue, DocumentRow, MemoryRow, SessionRow, TimelineRow, TurnRow
+from arpm.clock import Clock, SwitchedClock, SystemClock
 from arpm.documents import read_document
 from arpm.errors import ArpmError, InputError, NotFoundError
 from arpm.events import Event
@@ -23,12 +23,13 @@ from arpm.generation.registry import Models
 from arpm.ids import is_id
 from arpm.ledger import FolderLock
 from arpm.library import KNOWLEDGE, Library
+from arpm.quarantine import Scope, chosen, reached
 from arpm.recall import Recalled, recall
 from arpm.settings import Settings
 from arpm.stages import Stopwatch
 from arpm.store import Store
 from arpm.timeline import NewTimeline, Timeline
-from arpm.turn import Tools, Watch, checked_message, take_turn
+from arpm.turn import Asked, Tools, Watch, checked_message, compose, take_turn
 from governance.config import ConfigError, GovernanceConfig, preset
 from governance.decay import Moment
 from retrieval.embedding import load_embedder
@@ -49,6 +50,27 @@ class Damage:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A config and a model to try a message under; what is not given is as in the running session."""
+
+    preset: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a turn would have been: the kind and body of an event that was not written."""
+
+    preset: str
+    model: str
+    config: GovernanceConfig
+    kind: Literal["turn", "turn_failed"]
+    body: dict[str, Any]
+    at: datetime
+
+
 class Service:
     """An open logs folder. Close it to let another process have it."""
 
@@ -66,7 +88,7 @@ class Service:
         damaged; damaged timelines are listed in `damaged` and the others go on.
         """
         self.settings = settings
-        self.clock: Clock = clock or SystemClock()
+        self.clock = SwitchedClock(clock or SystemClock())
         self.logs = settings.logs
         self.logs.mkdir(parents=True, exist_ok=True)
         self._lock = FolderLock(self.logs, now=self.clock.now)
@@ -164,19 +186,58 @@ class Service:
         """Change the running session's governance config, from a preset or from what holds now."""
         timeline = self.timeline(id)
         with timeline.exclusive():
-            base = _preset(preset_name) if preset_name else timeline.config()
-            try:
-                config = base.changed(changes)
-            except ConfigError as error:
-                raise InputError(str(error)) from None
+            config = self._proposed(timeline, Column(preset_name, changes))
             return timeline.configure(config, preset_name or timeline.session().preset)
+
+    def check(self, id: str, column: Column) -> None:
+        """Raise InputError or NotFoundError when a column names what there is not, or a value out of range."""
+        self._proposed(self.timeline(id), column)
+        if column.model is not None:
+            self.models.get(column.model)
+
+    def _proposed(self, timeline: Timeline, column: Column) -> GovernanceConfig:
+        base = _preset(column.preset) if column.preset else timeline.config()
+        try:
+            return base.changed(column.changes)
+        except ConfigError as error:
+            raise InputError(str(error)) from None
+
+    def rename(self, id: str, title: str) -> TimelineRow:
+        """Call a timeline something else; an empty title takes it away."""
+        timeline = self.timeline(id)
+        timeline.rename(_limited("title", " ".join(usable(title).split()), NAME_LIMIT))
+        return timeline.info
 
     # -- turns -------------------------------------------------------------------------------------------------------
 
-    def turn(self, id: str, message: str, watch: Watch | None = None) -> Event:
-        """Answer a message: see `arpm.turn.take_turn`."""
+    def turn(
+        self,
+        id: str,
+        message: str,
+        watch: Watch | None = None,
+        *,
+        replaces: str | None = None,
+        key: str | None = None,
+    ) -> Event:
+        """Answer a message, or with `replaces` the newest round again: see `arpm.turn.take_turn`."""
         timeline = self.timeline(id)
-        return take_turn(timeline, message, self._tools(timeline.session().model), watch or Watch())
+        tools = self._tools(timeline.session().model)
+        return take_turn(timeline, Asked(message, replaces, key), tools, watch or Watch())
+
+    def rehearse(self, id: str, message: str, column: Column, watch: Watch | None = None) -> Rehearsal:
+        """Answer a message under another config or model, leaving no trace in memory, ledger or rounds.
+
+        A failed or stopped rehearsal comes back as one of kind "turn_failed".
+        """
+        timeline = self.timeline(id)
+        config = self._proposed(timeline, column)
+        model = column.model or timeline.session().model
+        watch = watch or Watch()
+        timer = Stopwatch(watch.stage)
+        name = column.preset or timeline.session().preset
+        tools = self._tools(model)
+        composed = compose(timeline, Asked(checked_message(message)), config, name, tools, watch, timer)
+        return Rehearsal(name, model, config, composed.kind, composed.body, composed.at)
 
     def look(
         self,
@@ -217,7 +278,26 @@ class Service:
         return row
 
     def _tools(self, model: str) -> Tools:
-        return Tools(self.library, self.embedder, self.models.get(model), self.models.sampling(model))
+        return Tools(self.library, self.embedder, self.models.get(model), self.models.sampling(model), self.clock)
+
+    # -- quarantine --------------------------------------------------------------------------------------------------
+
+    def quarantine(self, id: str, scope: Scope, reason: str, *, dry_run: bool = False) -> list[MemoryRow]:
+        """Take memories out of search and return them; with `dry_run` only say which. Waits for no turn: BusyError."""
+        timeline = self.timeline(id)
+        with timeline.exclusive():
+            rows = reached(self.catalogue, id, scope)
+            if not dry_run:
+                timeline.quarantine([row.memory.memory for row in rows], scope.as_dict(), reason)
+        return rows
+
+    def release(self, id: str, memories: Sequence[str], reason: str) -> list[MemoryRow]:
+        """Bring memories in quarantine back into search and return them."""
+        timeline = self.timeline(id)
+        with timeline.exclusive():
+            rows = chosen(self.catalogue, id, memories, "quarantined")
+            timeline.release([row.memory.memory for row in rows], reason)
+        return rows
 
     # -- documents ---------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ class Timeline:
         self.id = folder.name
         self._catalogue = catalogue
         self._clock = clock
+        self._embedder = embedder
         self._store = Store(folder, self.id, catalogue, clock)
         self._turn = threading.Lock()
         self.index = ExperienceIndex(embedder)
@@ -71,6 +72,11 @@ class Timeline:
 
     def close(self) -> None:
         self._store.close()
+
+    def rename(self, title: str) -> None:
+        """Call the timeline something else; an empty title takes it away."""
+        if title != self.info.title:
+            self._store.append("timeline_renamed", {"title": title}, at=self._clock.now())
 
     @property
     def info(self) -> TimelineRow:
@@ -130,22 +136,34 @@ class Timeline:
         """The next round and the clock's time."""
         return Moment(self.info.rounds + 1, now or self._clock.now())
 
-    def last_round_at(self) -> datetime | None:
-        """When the last round was."""
-        return self._times[-1][1] if self._times else None
+    def last_round_at(self, before: int | None = None) -> datetime | None:
+        """When the last round was; the last one below `before` if given."""
+        return next((at for round, at in reversed(self._times) if before is None or round < before), None)
+
+    def newest_turn(self, event: str) -> TurnRow:
+        """The turn that can be answered again: the reply that holds in the newest round. Raises InputError."""
+        row = self._catalogue.turn(event)
+        if row is None or row.timeline != self.id or row.kind != "turn" or row.replaced_by is not None:
+            raise InputError(f"{event!r} is no reply that holds on this timeline, so it cannot be answered again.")
+        if row.round != self.info.rounds:
+            raise InputError(
+                f"Only the newest round can be answered again. That is round {self.info.rounds}, not {row.round}: "
+                "later rounds rest on it."
+            )
+        return row
 
     def round_at(self, at: datetime) -> int:
         """How many rounds there had been at a time: the round that a document added then belongs to."""
         place = bisect_right(self._times, at, key=lambda pair: pair[1])
         return self._times[place - 1][0] if place else 0
 
-    def window(self, rounds: int) -> list[TurnRow]:
-        """The last rounds of the running session."""
-        return self._catalogue.window(self.session().id, rounds) if rounds else []
+    def window(self, rounds: int, before: int | None = None) -> list[TurnRow]:
+        """The last rounds of the running session; only those below `before` if given."""
+        return self._catalogue.window(self.session().id, rounds, before) if rounds else []
 
-    def session_rounds(self) -> int:
-        """How many rounds the running session has."""
-        return self._catalogue.session_rounds(self.session().id)
+    def session_rounds(self, before: int | None = None) -> int:
+        """How many rounds the running session has; only those below `before` if given."""
+        return self._catalogue.session_rounds(self.session().id, before)
 
     def memory_of_round(self, round: int) -> str | None:
         """The memory that a round became."""
@@ -155,12 +173,17 @@ class Timeline:
         """Record a turn. When this returns, it is on the disk."""
         event = self._store.append(kind, body, at=at, session=self.session().id)
         if kind == "turn":
+            if self._times and self._times[-1][0] == body["round"]:
+                self._times.pop()
             self._times.append((body["round"], max(at, self._times[-1][1]) if self._times else at))
         return event
 
     def admit(self, event: Event) -> None:
-        """Index the memory that a committed turn became, if it did."""
+        """Index the memory that a committed turn became, if it did, in the place of the one it replaces."""
         assert event.body is not None
+        replaced = self._catalogue.memory_of_turn(event.body["replaces"]) if event.body["replaces"] else None
+        if replaced is not None and replaced in self.index:
+            self.index.remove(replaced)
         memory = event.body["admission"]["memory"]
         if memory is not None:
             atom = self._catalogue.memory(memory)
@@ -211,6 +234,52 @@ class Timeline:
             raise NotFoundError(f"no instruction {id!r} is in force on this timeline")
         body = {"instruction": id, "reason": reason, "by": by, "source_round": round}
         self._store.append("instruction_retired", body, at=self._clock.now(), session=self.session().id)
+
+    def replace_instruction(self, id: str, text: str) -> Instruction:
+        """Retire an instruction and put other words in its place, in one write. Raises NotFoundError and InputError."""
+        text = text.strip()
+        active = self.active_instructions()
+        if id not in {item.id for item in active}:
+            raise NotFoundError(f"no instruction {id!r} is in force on this timeline")
+        if not text:
+            raise InputError("An instruction needs at least one word. To be rid of it, retire it.")
+        if any(item.text == text for item in active):
+            raise InputError("These words are in force already.")
+        fresh, now, session = new_id("i"), self._clock.now(), self.session().id
+        retired = {"instruction": id, "reason": f"replaced by {fresh}", "by": "hand", "source_round": None}
+        added = {"instruction": fresh, "text": text, "kind": "hand", "source_round": self.info.rounds, "rule": None}
+        self._store.append_many(
+            [
+                Draft(kind="instruction_retired", body=retired, session=session, at=now),
+                Draft(kind="instruction_added", body=added, session=session, at=now),
+            ]
+        )
+        return self.active_instructions()[-1]
+
+    # -- quarantine --------------------------------------------------------------------------------------------------
+
+    def quarantine(self, memories: Sequence[str], scope: dict[str, Any], reason: str, by: str = "hand") -> None:
+        """Take active memories out of search; what they say stays in the ledger. Nothing for none."""
+        if memories:
+            body = {"memories": list(memories), "scope": scope, "reason": reason, "by": by}
+            self._store.append("memory_quarantined", body, at=self._clock.now())
+            self._index_anew()
+
+    def release(self, memories: Sequence[str], reason: str, by: str = "hand") -> None:
+        """Bring memories in quarantine back into search, each in its place. Nothing for none."""
+        if memories:
+            body = {"memories": list(memories), "reason": reason, "by": by}
+            self._store.append("memory_released", body, at=self._clock.now())
+            self._index_anew()
+
+    def _index_anew(self) -> None:
+        """The index as a restart would build it: neighbours and order are those of what is left.
+
+        A search that runs meanwhile finishes on the old one.
+        """
+        index = ExperienceIndex(self._embedder)
+        index.add(self._catalogue.experiences(self.id))
+        self.index = index
 
     # -- import ------------------------------------------------------------------------------------------------------
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 from arpm.admission import admission
 from arpm.answer import Answer, Shown, answer
 from arpm.binding import bound_labels
 from arpm.canonical import digest
 from arpm.catalogue import TurnRow
+from arpm.clock import Clock
 from arpm.errors import ArpmError, InputError
 from arpm.events import Event
 from arpm.generation.base import Backend, GenerationError, GenerationRequest, PromptStyle, Sampling
@@ -61,54 +63,92 @@ class Tools:
     embedder: Embedder
     backend: Backend
     sampling: Sampling
+    clock: Clock
 
 
-def take_turn(timeline: Timeline, message: str, tools: Tools, watch: Watch) -> Event:
-    """Answer `message` on `timeline` and return the turn's ledger event, which is on the disk by then.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A message to answer. `replaces` is the event of the reply it is to replace, `key` what it was sent under."""
 
-    Raises InputError for an empty or huge message, BusyError when another turn runs, TurnFailedError when the model
-    failed or the turn was stopped.
+    message: str
+    replaces: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A turn before it is recorded: the kind and body of its event; `cause` is the fault of a model that failed."""
+
+    kind: Literal["turn", "turn_failed"]
+    body: dict[str, Any]
+    at: datetime
+    cause: GenerationError | None = None
+
+
+def take_turn(timeline: Timeline, asked: Asked, tools: Tools, watch: Watch) -> Event:
+    """Answer a message on `timeline` and return the turn's ledger event, which is on the disk by then.
+
+    Raises InputError for an empty or huge message or a reply that cannot be replaced, BusyError when another turn
+    runs, TurnFailedError when the model failed or the turn was stopped.
     """
-    message = checked_message(message)
+    asked = replace(asked, message=checked_message(asked.message))
     timer = Stopwatch(watch.stage)
     with timeline.exclusive():
-        framed = _framed(timeline, message, tools, timer)
-        config, moment = framed.config, framed.moment
-        try:
-            with timer.stage("recognised"):
-                if config.instructions_enabled:
-                    learn_instructions(timeline, message, moment.round)
-            window = _window(timeline, config, tools.backend)
-            recalled = recall(
-                message,
-                timeline,
-                tools.library,
-                tools.embedder,
-                config,
-                moment,
-                seen=_seen(window, tools.backend.prompt_style),
-                count=tools.backend.count_tokens,
-                timer=timer,
-            )
-            with timer.stage("prompted"):
-                instructions = _instructions(timeline, config, tools.backend)
-                request = _request(timeline, framed, tools, recalled, window, instructions)
-                framed = replace(framed, prompt=_prompt_row(request, tools.backend))
-            with timer.stage("answered"):
-                shown = Shown(watch.text, watch.restart)
-                reply = answer(tools.backend, request, config, language(message), shown, watch.cancel)
-        except GenerationError as error:
-            body = framed.body() | failure_rows(error)
-            raise TurnFailedError(error, timeline.commit("turn_failed", body, moment.at)) from error
-        if reply.finish == "cancelled":
-            body = framed.body() | stopped_rows(reply)
-            raise TurnFailedError(None, timeline.commit("turn_failed", body, moment.at))
+        round = timeline.newest_turn(asked.replaces).round if asked.replaces else timeline.info.rounds + 1
+        config = timeline.config()
+        with timer.stage("recognised"):
+            # Those of a message that is answered again were recognised the first time.
+            if config.instructions_enabled and not asked.replaces:
+                learn_instructions(timeline, asked.message, round)
+        composed = compose(timeline, asked, config, timeline.session().preset, tools, watch, timer)
+        if composed.kind == "turn_failed":
+            event = timeline.commit("turn_failed", composed.body, composed.at)
+            raise TurnFailedError(composed.cause, event) from composed.cause
         with timer.stage("recorded"):
-            context = _context(timeline, tools, recalled, window, instructions)
-            outcome = _outcome(reply, request, config)
-            event = timeline.commit("turn", framed.body() | context | outcome, moment.at)
+            event = timeline.commit("turn", composed.body, composed.at)
             timeline.admit(event)
     return event
+
+
+def compose(
+    timeline: Timeline,
+    asked: Asked,
+    config: GovernanceConfig,
+    preset: str,
+    tools: Tools,
+    watch: Watch,
+    timer: Stopwatch,
+) -> Composed:
+    """Search, govern, prompt, generate and parse, without writing anything: a whole turn, or a rehearsal of one."""
+    framed = _framed(timeline, asked, config, preset, tools, timer)
+    at = framed.moment.at
+    try:
+        window = _window(timeline, framed, tools.backend)
+        recalled = recall(
+            asked.message,
+            timeline,
+            tools.library,
+            tools.embedder,
+            config,
+            framed.moment,
+            seen=_seen(window, tools.backend.prompt_style),
+            without=_own_memory(timeline, framed),
+            count=tools.backend.count_tokens,
+            timer=timer,
+        )
+        with timer.stage("prompted"):
+            instructions = _instructions(timeline, config, tools.backend)
+            request = _request(timeline, framed, tools, recalled, window, instructions)
+            framed = replace(framed, prompt=_prompt_row(request, tools.backend))
+        with timer.stage("answered"):
+            shown = Shown(watch.text, watch.restart)
+            reply = answer(tools.backend, request, config, language(asked.message), shown, watch.cancel)
+    except GenerationError as error:
+        return Composed("turn_failed", framed.body() | failure_rows(error), at, error)
+    if reply.finish == "cancelled":
+        return Composed("turn_failed", framed.body() | stopped_rows(reply), at)
+    context = _context(timeline, framed, tools, recalled, window, instructions)
+    return Composed("turn", framed.body() | context | _outcome(reply, request, config), at)
 
 
 def checked_message(message: str) -> str:
@@ -134,16 +174,22 @@ def learn_instructions(timeline: Timeline, message: str, round: int) -> None:
                 timeline.retire_instruction(meant.id, item.text, by="rule", round=round)
 
 
-def _window(timeline: Timeline, config: GovernanceConfig, backend: Backend) -> list[TurnRow]:
+def _window(timeline: Timeline, framed: Framed, backend: Backend) -> list[TurnRow]:
     """The last rounds of the session that fit the window's budget; the oldest yield."""
     kept: list[TurnRow] = []
     spent = 0
-    for row in reversed(timeline.window(config.window_rounds)):
+    for row in reversed(timeline.window(framed.config.window_rounds, framed.moment.round)):
         spent += backend.count_tokens(row.message) + backend.count_tokens(row.response)
-        if spent > config.window_budget:
+        if spent > framed.config.window_budget:
             break
         kept.append(row)
     return kept[::-1]
+
+
+def _own_memory(timeline: Timeline, framed: Framed) -> tuple[str, ...]:
+    """The memory that the round has already, when it is answered again."""
+    own = timeline.memory_of_round(framed.moment.round) if framed.replaces else None
+    return (own,) if own else ()
 
 
 def _seen(window: Sequence[TurnRow], style: PromptStyle) -> Sequence[TurnRow]:
@@ -160,15 +206,23 @@ def _instructions(timeline: Timeline, config: GovernanceConfig, backend: Backend
     return prefix(timeline.active_instructions(), config.instructions_budget, backend.count_tokens).shown
 
 
-def _framed(timeline: Timeline, message: str, tools: Tools, timer: Stopwatch) -> Framed:
+def _framed(
+    timeline: Timeline, asked: Asked, config: GovernanceConfig, preset: str, tools: Tools, timer: Stopwatch
+) -> Framed:
+    moment = timeline.moment()
+    if asked.replaces:
+        moment = replace(moment, round=moment.round - 1)
     return Framed(
-        moment=timeline.moment(),
+        moment=moment,
+        clock=tools.clock.name,
+        replaces=asked.replaces,
+        request_key=asked.key,
         user=timeline.info.user,
-        message=message,
+        message=asked.message,
         backend=tools.backend,
         sampling=tools.sampling,
-        preset=timeline.session().preset,
-        config=timeline.config(),
+        preset=preset,
+        config=config,
         prompt=None,
         timings=timer.seconds,
     )
@@ -192,7 +246,7 @@ def _request(
         persona=info.persona,
         instructions=tuple(item.text for item in instructions),
         moment=framed.moment,
-        last_at=timeline.last_round_at(),
+        last_at=timeline.last_round_at(framed.moment.round),
         timezone=info.timezone,
         time_cues=framed.config.time_cues,
         protocol=framed.config.protocol_enabled,
@@ -214,6 +268,7 @@ def _prompt_row(request: GenerationRequest, backend: Backend) -> dict[str, Any]:
 
 def _context(
     timeline: Timeline,
+    framed: Framed,
     tools: Tools,
     recalled: Recalled,
     window: Sequence[TurnRow],
@@ -221,12 +276,13 @@ def _context(
 ) -> dict[str, Any]:
     """The part of the record that says what was shown to the model and why."""
     info, tip, governed = timeline.info, recalled.knowledge_tip, recalled.governed
-    last = timeline.last_round_at()
+    round = framed.moment.round
+    last = timeline.last_round_at(round)
     return {
         "character": info.character,
         "persona_digest": digest(info.persona.encode()),
         "augmented_query": recalled.query,
-        "session_round": timeline.session_rounds() + 1,
+        "session_round": timeline.session_rounds(round) + 1,
         "last_round_at": last.isoformat() if last else None,
         "embedder": {"name": tools.embedder.name, "c0": tools.embedder.c0},
         "knowledge_tip": {"seq": tip.seq, "hash": tip.hash},

@@ -51,6 +51,9 @@ def turn_body(rng: random.Random, candidates: int) -> dict[str, Any]:
     }
     return {
         "round": 812,
+        "replaces": None,
+        "clock": "system",
+        "request_key": None,
         "message": "我把花园的钥匙放在哪里了? Where did I put the key?",
         "augmented_query": "[User Lin][Assistant Ada] 我把花园的钥匙放在哪里了? Where did I put the key?",
         "user": "Lin",

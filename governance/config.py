@@ -13,9 +13,21 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
-from retrieval.config import RetrievalConfig, setting
+from retrieval.config import Group, RetrievalConfig, setting
 
 Policy = Literal["arpm"]
+
+_RECOGNITION = Group("recognise", "Standing instructions")
+_POLICY = Group("govern", "Policy")
+_GATE = Group("govern", "Relevance gate")
+_TIME = Group("govern", "Weight of time")
+_SELECTION = Group("govern", "Selection")
+_EVIDENCE = Group("prompt", "Evidence")
+_WINDOW = Group("prompt", "Context window")
+_PREFIX = Group("prompt", "Standing instructions")
+_FORMAT = Group("protocol", "Analysis and response")
+_REPAIR = Group("protocol", "Repair")
+_ADMISSION = Group("admit", "Admission to memory")
 
 
 class ConfigError(ValueError):
@@ -26,33 +38,71 @@ class ConfigError(ValueError):
 class GovernanceConfig(RetrievalConfig):
     """Retrieval's settings and everything that decides what enters the prompt and what becomes memory."""
 
-    policy: Policy = setting("arpm", "The context policy that turns candidates into prompt content.")
-    gate_enabled: bool = setting(True, "Drop candidates that nothing in the question matches, before decay.")
-    gate_word_share: float = setting(0.5, "How much matched words add to similarity in the gate.", 0.0, 1.0)
-    gate_question: float = setting(0.37, "Relevance the best memory needs; else nothing matches.", 0.0, 2.0)
-    gate_item: float = setting(0.15, "Relevance each memory needs beside it.", 0.0, 2.0)
-    final_threshold: float = setting(0.0, "Drop candidates whose final score is below (published: 0.5).", 0.0, 2.0)
-    temporal_enabled: bool = setting(True, "Weigh candidates by age in rounds and in hours (equations 7-11).")
-    knowledge_lambda_round: float = setting(20.0, "Time constant of knowledge, in rounds (equation 7).", 0.1, 1e6)
-    knowledge_lambda_hours: float = setting(168.0, "Time constant of knowledge, in hours (equation 8).", 0.1, 1e6)
-    knowledge_floor: float = setting(0.95, "Weight a document keeps however old it is; 0 is the paper.", 0.0, 1.0)
-    history_lambda_round: float = setting(20.0, "Time constant of experience, in rounds (equation 7).", 0.1, 1e6)
-    history_lambda_hours: float = setting(168.0, "Time constant of experience, in hours (equation 8).", 0.1, 1e6)
-    history_floor: float = setting(0.6, "Weight an experience keeps however old it is; 0 is the paper.", 0.0, 1.0)
-    knowledge_k: int = setting(5, "Most documents' chunks in the prompt.", 0, 50)
-    history_k: int = setting(10, "Most experiences in the prompt.", 0, 50)
-    evidence_budget: int = setting(1500, "Most tokens of evidence in the prompt; the lowest scores yield.", 0, 100_000)
-    window_rounds: int = setting(4, "Rounds of the running session shown word for word.", 0, 100)
-    window_budget: int = setting(1000, "Most tokens of that window; the oldest rounds yield.", 0, 100_000)
-    chronological: bool = setting(True, "Show evidence oldest first; otherwise best first.")
-    time_cues: bool = setting(True, "Show dates, distances ('3 rounds ago') and when the last round was.")
-    instructions_enabled: bool = setting(True, "Recognise standing instructions and show them in every prompt.")
-    instructions_budget: int = setting(400, "Most tokens of the instruction prefix; the oldest yield.", 0, 100_000)
-    protocol_enabled: bool = setting(True, "Ask for analysis and response; otherwise take the reply as it is.")
-    repair_enabled: bool = setting(True, "Normalise and, if needed, ask the model once more when the protocol broke.")
-    repair_attempts: int = setting(1, "How often the model is asked to repair its own output.", 0, 3)
-    citation_required: bool = setting(False, "Treat an answer that cites none of the shown evidence as broken.")
-    admit_fallback: bool = setting(False, "Let a reply that could not be repaired become memory.")
+    policy: Policy = setting("arpm", "The context policy that turns candidates into prompt content.", group=_POLICY)
+    gate_enabled: bool = setting(
+        True, "Drop candidates that nothing in the question matches, before decay.", group=_GATE
+    )
+    gate_word_share: float = setting(
+        0.5, "How much matched words add to similarity in the gate.", 0.0, 1.0, group=_GATE
+    )
+    gate_question: float = setting(
+        0.37, "Relevance the best memory needs; else nothing matches.", 0.0, 2.0, group=_GATE
+    )
+    gate_item: float = setting(0.15, "Relevance each memory needs beside it.", 0.0, 2.0, group=_GATE)
+    final_threshold: float = setting(
+        0.0, "Drop candidates whose final score is below (published: 0.5).", 0.0, 2.0, group=_SELECTION
+    )
+    temporal_enabled: bool = setting(
+        True, "Weigh candidates by age in rounds and in hours (equations 7-11).", group=_TIME
+    )
+    knowledge_lambda_round: float = setting(
+        20.0, "Time constant of knowledge, in rounds (equation 7).", 0.1, 1e6, group=_TIME
+    )
+    knowledge_lambda_hours: float = setting(
+        168.0, "Time constant of knowledge, in hours (equation 8).", 0.1, 1e6, group=_TIME
+    )
+    knowledge_floor: float = setting(
+        0.95, "Weight a document keeps however old it is; 0 is the paper.", 0.0, 1.0, group=_TIME
+    )
+    history_lambda_round: float = setting(
+        20.0, "Time constant of experience, in rounds (equation 7).", 0.1, 1e6, group=_TIME
+    )
+    history_lambda_hours: float = setting(
+        168.0, "Time constant of experience, in hours (equation 8).", 0.1, 1e6, group=_TIME
+    )
+    history_floor: float = setting(
+        0.6, "Weight an experience keeps however old it is; 0 is the paper.", 0.0, 1.0, group=_TIME
+    )
+    knowledge_k: int = setting(5, "Most documents' chunks in the prompt.", 0, 50, group=_SELECTION)
+    history_k: int = setting(10, "Most experiences in the prompt.", 0, 50, group=_SELECTION)
+    evidence_budget: int = setting(
+        1500, "Most tokens of evidence in the prompt; the lowest scores yield.", 0, 100_000, group=_SELECTION
+    )
+    window_rounds: int = setting(4, "Rounds of the running session shown word for word.", 0, 100, group=_WINDOW)
+    window_budget: int = setting(
+        1000, "Most tokens of that window; the oldest rounds yield.", 0, 100_000, group=_WINDOW
+    )
+    chronological: bool = setting(True, "Show evidence oldest first; otherwise best first.", group=_EVIDENCE)
+    time_cues: bool = setting(
+        True, "Show dates, distances ('3 rounds ago') and when the last round was.", group=_EVIDENCE
+    )
+    instructions_enabled: bool = setting(
+        True, "Recognise standing instructions and show them in every prompt.", group=_RECOGNITION
+    )
+    instructions_budget: int = setting(
+        400, "Most tokens of the instruction prefix; the oldest yield.", 0, 100_000, group=_PREFIX
+    )
+    protocol_enabled: bool = setting(
+        True, "Ask for analysis and response; otherwise take the reply as it is.", group=_FORMAT
+    )
+    repair_enabled: bool = setting(
+        True, "Normalise and, if needed, ask the model once more when the protocol broke.", group=_REPAIR
+    )
+    repair_attempts: int = setting(1, "How often the model is asked to repair its own output.", 0, 3, group=_REPAIR)
+    citation_required: bool = setting(
+        False, "Treat an answer that cites none of the shown evidence as broken.", group=_FORMAT
+    )
+    admit_fallback: bool = setting(False, "Let a reply that could not be repaired become memory.", group=_ADMISSION)
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):

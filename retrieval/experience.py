@@ -7,7 +7,7 @@ filter by construction, not a bonus. Returns candidates with base scores; it dec
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from retrieval.bm25 import BM25Hits, BM25Index, top
@@ -87,16 +87,25 @@ class ExperienceIndex:
                 for k, context in zip(after, contexts, strict=True):
                     self._contexts.replace(k, context)
 
-    def search(self, query: Query, vector: Vectors, config: RetrievalConfig) -> list[Candidate]:
-        """Candidates for `query`, best base score first. `vector` is its embedding, of shape (dimension,)."""
+    def search(
+        self, query: Query, vector: Vectors, config: RetrievalConfig, without: Collection[str] = ()
+    ) -> list[Candidate]:
+        """Candidates for `query`, best base score first. `vector` is its embedding, of shape (dimension,).
+
+        Memories in `without` take no place in any lane and lend nothing.
+        """
         with self._lock:
             if not self._atoms or not config.history_enabled:
                 return []
+            hidden = {self._keys[memory] for memory in without if memory in self._keys}
             tokens = tokenize(query.text) if config.history_bm25_enabled else []
             hits = self._words.search(tokens, config.bm25_k1, config.bm25_b, config.bm25_delta)
-            ranks = ranks_by_key(self._lanes(vector, hits, config))
+            ranks = ranks_by_key(self._lanes(vector, hits, config, hidden))
             own = fused(ranks, config.history_rrf_k)
-            scores = best(lent_by_neighbours(own, self._beside, config.neighbour_share))
+            lent = lent_by_neighbours(own, self._beside, config.neighbour_share)
+            scores = best({key: score for key, score in lent.items() if key not in hidden})
+            if not scores:
+                return []
             cosines = dict(zip(scores, self._vectors.cosines(vector, list(scores)).tolist(), strict=True))
             stages = _Stages(ranks, own, scores, max(scores.values()), cosines, Lexical.of(hits, list(scores)))
             found = [self._candidate(key, query, config, stages) for key in scores]
@@ -108,13 +117,15 @@ class ExperienceIndex:
         with self._lock:
             return list(self._atoms.values())
 
-    def _lanes(self, vector: Vectors, hits: BM25Hits, config: RetrievalConfig) -> list[Lane]:
+    def _lanes(self, vector: Vectors, hits: BM25Hits, config: RetrievalConfig, hidden: Collection[int]) -> list[Lane]:
         by_meaning = {"vector": self._vectors} | ({"context": self._contexts} if config.context_lane else {})
         nearest = nearest_in_each(list(by_meaning.values()), vector, config.lane_depth)
         lanes = [Lane(name, keys) for name, keys in zip(by_meaning, nearest, strict=True)]
         if config.history_bm25_enabled:
             lanes.append(Lane("bm25", top(hits.keys, hits.scores, config.lane_depth)))
-        return lanes
+        if not hidden:
+            return lanes
+        return [Lane(lane.name, [key for key in lane.keys if key not in hidden]) for lane in lanes]
 
     def _check_new(self, atoms: Sequence[Experience]) -> None:
         seen: set[str] = set()

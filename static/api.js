@@ -41,19 +41,41 @@ async function refusal(response) {
 const ask = async (...args) => (await request(...args)).json();
 const at = (timeline, rest = "") => `/timelines/${timeline}${rest}`;
 
+/** "?a=1&b=2" of the values that are given; "" when none is. */
+function asQuery(values) {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
 export const api = {
-  timelines: () => ask("GET", "/timelines"),
+  timelines: (query = "") => ask("GET", `/timelines${asQuery({ q: query })}`),
   createTimeline: (given) => ask("POST", "/timelines", { json: given }),
-  timeline: (id, before) => ask("GET", at(id, before ? `?before=${before}` : "")),
+  renameTimeline: (id, title) => ask("PATCH", at(id), { json: { title } }),
+  round: (id, round) => ask("GET", at(id, `/rounds/${round}`)),
+  timeline: (id, before, limit) => ask("GET", at(id, asQuery({ before, limit }))),
   clearContext: (id) => ask("POST", at(id, "/sessions"), { json: {} }),
   switchModel: (id, model) => ask("POST", at(id, "/sessions"), { json: { model } }),
   config: (id) => ask("GET", at(id, "/config")),
+  changeConfig: (id, changes) => ask("PATCH", at(id, "/config"), { json: changes }),
   choosePreset: (id, preset) => ask("PATCH", at(id, "/config"), { json: { preset } }),
   stop: (id) => ask("POST", at(id, "/stop"), { json: {} }),
   turn: (id) => ask("GET", `/turns/${id}`),
   instructions: (id) => ask("GET", at(id, "/instructions")),
   addInstruction: (id, text) => ask("POST", at(id, "/instructions"), { json: { text } }),
-  retireInstruction: (id, instruction) => ask("POST", at(id, `/instructions/${instruction}/retire`), { json: {} }),
+  retireInstruction: (id, instruction, reason) =>
+    ask("POST", at(id, `/instructions/${instruction}/retire`), { json: { reason } }),
+  replaceInstruction: (id, instruction, text) =>
+    ask("POST", at(id, `/instructions/${instruction}/replace`), { json: { text } }),
+  memories: (id, query = {}) => ask("GET", at(id, `/memories${asQuery(query)}`)),
+  memory: (id) => ask("GET", `/memories/${id}`),
+  quarantine: (id, which) => ask("POST", at(id, "/quarantine"), { json: which }),
+  release: (id, memories, reason) => ask("POST", at(id, "/release"), { json: { memories, reason } }),
+  erasureReach: (what) => ask("POST", "/erasures/reach", { json: what }),
+  erase: (what, confirm, reason) => ask("POST", "/erasures", { json: { ...what, confirm, reason } }),
+  clock: () => ask("GET", "/clock"),
+  setClock: (clock) => ask("PUT", "/clock", { json: clock }),
+  stopCompare: (id) => ask("POST", at(id, "/compare/stop"), { json: {} }),
+  document: (id, query = {}) => ask("GET", `/documents/${id}${asQuery(query)}`),
   models: () => ask("GET", "/models"),
   presets: () => ask("GET", "/presets"),
   documents: () => ask("GET", "/documents"),
@@ -65,10 +87,13 @@ export const api = {
     return ask("POST", "/documents", { body });
   },
 
-  /** Send a message and yield its turn's events. Sent again with the same key, it is not answered again. */
-  async *send(id, message, key) {
+  /**
+   * Send a message and yield its turn's events. Sent again with the same key, it is not answered again.
+   * `replaces` is the id of the newest turn when its round is to be answered anew.
+   */
+  async *send(id, message, key, replaces = null) {
     const response = await request("POST", at(id, "/messages"), {
-      json: { message },
+      json: replaces ? { message, replaces } : { message },
       headers: { "Idempotency-Key": key },
     });
     yield* readEvents(response.body);
@@ -77,6 +102,12 @@ export const api = {
   /** Yield the events of the turn that is running, from its beginning. */
   async *follow(id) {
     const response = await request("GET", at(id, "/messages/running"));
+    yield* readEvents(response.body);
+  },
+
+  /** Answer one message under several configs without a trace; yields what happens in each column. */
+  async *compare(id, message, columns) {
+    const response = await request("POST", at(id, "/compare"), { json: { message, columns } });
     yield* readEvents(response.body);
   },
 };

@@ -95,11 +95,12 @@ def open_service(
     *,
     embedder: Embedder | None = None,
     clock: SteppingClock | None = None,
+    others: Sequence[ScriptedBackend] = (),
 ) -> Service:
-    """A service on `logs` whose default model is the scripted backend."""
+    """A service on `logs` whose default model is the scripted backend; `others` are models beside it."""
     return Service(
         Settings(logs=logs, model="scripted"),
         clock=clock or SteppingClock(),
         embedder=embedder or HashingEmbedder(),
-        backends=[backend or ScriptedBackend()],
+        backends=[backend or ScriptedBackend(), *others],
     )

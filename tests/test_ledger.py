@@ -94,6 +94,9 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
     }
     turn = {
         "round": 3,
+        "replaces": None,
+        "clock": "system",
+        "request_key": None,
         "message": "我住在哪里?",
         "augmented_query": "[User 小明][Assistant Ada] 我住在哪里?",
         "user": "小明",
@@ -127,10 +130,14 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
     }
     return {
         "timeline_opened": {"user": "小明", "character": "Ada", "persona": "Kind.", "timezone": "Asia/Shanghai"},
+        "timeline_renamed": {"title": "花园"},
         "session_opened": {"cause": "start", "model": "local", "config": {"history_k": 5}, "preset": None},
         "turn": turn,
         "turn_failed": {
             "round": 4,
+            "replaces": "e-7",
+            "clock": "offset -86400 s",
+            "request_key": "k-1",
             "message": "再说一次",
             "user": "小明",
             "error": {"kind": "timeout", "text": "the model did not answer within 120 s"},
@@ -151,7 +158,13 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
             "rule": "以后都",
         },
         "instruction_retired": {"instruction": "i-1", "reason": "asked to stop", "by": "不用再", "source_round": None},
-        "memory_quarantined": {"memory": "m-1", "reason": "an error string", "by": "hand"},
+        "memory_quarantined": {
+            "memories": ["m-1"],
+            "scope": {"by": "rounds", "value": [3, 4]},
+            "reason": "an error string",
+            "by": "hand",
+        },
+        "memory_released": {"memories": ["m-1"], "reason": "it was right", "by": "hand"},
         "memory_erased": {"memories": ["m-1"], "events": ["e-7"], "reason": "asked by the user", "by": "hand"},
         "review": {"event": "e-7", "verdict": "wrong", "note": None, "by": "auditor"},
         "feedback": {"round": 3, "rating": "down", "note": "not true"},

@@ -9,6 +9,8 @@ from flask import Flask
 from arpm.service import Service
 from arpm.web import (
     body,
+    clock,
+    compare,
     config,
     context,
     csrf,
@@ -23,12 +25,13 @@ from arpm.web import (
     login,
     memories,
     messages,
+    openapi,
     pages,
     timelines,
     turns,
 )
 
-AREAS = (pages, health, timelines, messages, turns, instructions, memories, config, documents)
+AREAS = (pages, health, timelines, messages, turns, instructions, memories, config, clock, compare, documents, openapi)
 
 # Where `static` and `templates` are.
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,8 @@ from arpm.web import strings
 from arpm.web.errors import RequestError
 from retrieval.text import usable
 
-Fields = Mapping[str, type]
+# A field's type; None leaves the check to the reader.
+Fields = Mapping[str, type | None]
 
 # Room for the longest message with every character escaped.
 JSON_LIMIT = 2 * 2**20
@@ -42,6 +43,13 @@ def read_json(required: Fields, optional: Fields | None = None) -> dict[str, Any
         if name not in known:
             _refuse(name, strings.UNKNOWN_FIELD, known=", ".join(known) or "an empty object")
     return {name: _field(document, name, kind, name in required) for name, kind in known.items()}
+
+
+def ids_field(given: list[Any], name: str) -> list[str]:
+    """A list of ids from a body, not empty. Raises RequestError (400)."""
+    if not given or not all(isinstance(item, str) for item in given):
+        raise RequestError(400, "input", strings.BAD_IDS.format(name=name), f"body.{name}")
+    return [usable(item) for item in given]
 
 
 def query_number(name: str, default: int, low: int, high: int) -> int:
@@ -76,13 +84,13 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _field(document: Mapping[str, Any], name: str, kind: type, required: bool) -> Any:
+def _field(document: Mapping[str, Any], name: str, kind: type | None, required: bool) -> Any:
     value = document.get(name)
     if value is None and not required:
         return None
     if name not in document:
         _refuse(name, strings.MISSING_FIELD, kind=_NAMES[kind])
-    if type(value) is not kind:
+    if kind is not None and type(value) is not kind:
         _refuse(name, strings.WRONG_TYPE, kind=_NAMES[kind], given=_kind(value))
     return usable(value) if isinstance(value, str) else value
 

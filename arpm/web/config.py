@@ -26,7 +26,7 @@ def models() -> dict[str, Any]:
 
 @blueprint.get("/presets")
 def presets() -> dict[str, Any]:
-    """The named configs, and every setting with its help, type and range."""
+    """The named configs, and every setting with its help, place, type and range."""
     return {
         "presets": [
             {"name": item.name, "help": item.help, "differences": GovernanceConfig().differences(item.config)}
@@ -59,6 +59,8 @@ def _setting(item: dataclasses.Field[Any]) -> dict[str, Any]:
     return {
         "name": item.name,
         "help": item.metadata["help"],
+        "stage": item.metadata["stage"],
+        "group": item.metadata["group"],
         "type": "choice" if choices else kind.__name__,
         "default": item.default,
         "low": item.metadata["low"],

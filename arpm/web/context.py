@@ -8,6 +8,7 @@ from typing import cast
 from flask import Flask, current_app
 
 from arpm.service import Service
+from arpm.web.comparisons import Comparisons
 from arpm.web.live import LiveTurns
 
 _NAME = "arpm"
@@ -15,15 +16,16 @@ _NAME = "arpm"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The service behind an application and the turns it is running."""
+    """The service behind an application, and the turns and comparisons that it is running."""
 
     service: Service
     live: LiveTurns
+    comparisons: Comparisons
 
 
 def init(app: Flask, service: Service) -> None:
     """Put `service` behind `app`."""
-    app.extensions[_NAME] = Context(service, LiveTurns(service))
+    app.extensions[_NAME] = Context(service, LiveTurns(service), Comparisons(service))
 
 
 def context_of(app: Flask) -> Context:
@@ -39,3 +41,8 @@ def service() -> Service:
 def live() -> LiveTurns:
     """The running turns of the application that answers the present request."""
     return context_of(current_app).live
+
+
+def comparisons() -> Comparisons:
+    """The running comparisons of the application that answers the present request."""
+    return context_of(current_app).comparisons

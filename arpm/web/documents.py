@@ -8,13 +8,16 @@ from flask import Blueprint, request
 from werkzeug.datastructures import FileStorage
 
 from arpm.web import strings
-from arpm.web.body import read_json
+from arpm.web.body import query_number, read_json
 from arpm.web.context import service
 from arpm.web.errors import RequestError
-from arpm.web.views import document_view
+from arpm.web.views import document_view, memory_view
 
 # What the form around a file takes besides the file.
 FORM_ROOM = 64 * 2**10
+PAGE = 50
+LONGEST_PAGE = 200
+MOST_CHUNKS = 10**9
 
 blueprint = Blueprint("documents", __name__, url_prefix="/api/v1/documents")
 
@@ -34,6 +37,26 @@ def upload() -> tuple[dict[str, Any], int]:
     # One byte more than is allowed is enough to know.
     added = service().ingest(file.filename or "", file.stream.read(limit + 1))
     return {"document": document_view(added)}, 201
+
+
+@blueprint.get("/<id('d'):document>")
+def show(document: str) -> dict[str, Any]:
+    """A document and a page of its chunks, after the first ?after= of them, with how often each was shown."""
+    limit = query_number("limit", PAGE, 1, LONGEST_PAGE)
+    after = query_number("after", 0, 0, MOST_CHUNKS)
+    row = service().library.document(document)
+    chunks = service().catalogue.chunks(document)
+    page = chunks[after : after + limit]
+    uses = service().catalogue.count_uses([chunk.memory for chunk in page])
+    return {
+        "document": document_view(row),
+        "chunks": [
+            {**memory_view(chunk), "ordinal": place, "uses": uses.get(chunk.memory, 0)}
+            for place, chunk in enumerate(page, after)
+        ],
+        "count": len(chunks),
+        "more": after + limit < len(chunks),
+    }
 
 
 @blueprint.delete("/<id('d'):document>")

@@ -20,6 +20,27 @@ class TurnConverter(BaseConverter):
     regex = "[0-9a-f]{32}|t-[0-9a-f]{12}:[0-9]{1,9}"
 
 
+class MemoryConverter(BaseConverter):
+    """`<memory:id>`: an experience, or a chunk of a document as DOCUMENT/NUMBER."""
+
+    part_isolating = False
+    regex = "m-[0-9a-f]{12}|d-[0-9a-f]{12}/[0-9]{1,6}"
+
+
+class NumberConverter(BaseConverter):
+    """`<number:n>`: a whole number from 0 that fits everywhere."""
+
+    regex = "[0-9]{1,9}"
+
+    def to_python(self, value: str) -> int:
+        return int(value)
+
+
 def init(app: Flask) -> None:
     """Make the converters known to `app`'s routes."""
-    app.url_map.converters |= {"id": IdConverter, "turn": TurnConverter}
+    app.url_map.converters |= {
+        "id": IdConverter,
+        "turn": TurnConverter,
+        "memory": MemoryConverter,
+        "number": NumberConverter,
+    }

@@ -33,3 +33,10 @@ def retire(timeline: str, instruction: str) -> dict[str, Any]:
     reason = read_json({}, {"reason": str})["reason"]
     service().timeline(timeline).retire_instruction(instruction, reason or "retired by hand", by="hand")
     return index(timeline)
+
+
+@blueprint.post("/<id('i'):instruction>/replace")
+def replace(timeline: str, instruction: str) -> dict[str, Any]:
+    """Put other words in the place of an instruction: the old ones are retired in the same write."""
+    fresh = service().timeline(timeline).replace_instruction(instruction, read_json({"text": str})["text"])
+    return {"id": fresh.id, **index(timeline)}

@@ -11,17 +11,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from arpm.catalogue import TurnRow
 from arpm.errors import BusyError, InputError
 from arpm.service import Service
-from arpm.turn import TurnFailedError, Watch, checked_message
+from arpm.turn import Asked, TurnFailedError, Watch, checked_message
 from arpm.web import strings
 from arpm.web.errors import problem_of
 from arpm.web.views import turn_view
 
-Name = Literal["stage", "text", "restart", "turn", "failed"]
+Name = Literal["stage", "text", "restart", "turn", "failed", "column", "done"]
 
 # Turns answered at the same time; more wait for their turn.
 WORKERS = 8
@@ -37,32 +38,33 @@ class Happening:
     data: Mapping[str, Any]
 
 
-class LiveTurn:
-    """One turn while it is being answered, and what has happened in it so far."""
+class Live:
+    """Something that happens at the server, step by step, and whoever wants to can follow from its beginning."""
 
-    def __init__(self, timeline: str, message: str) -> None:
-        self.timeline = timeline
-        self.message = message
+    def __init__(self, *last: Name) -> None:
+        """`last` are the happenings that end it."""
         self.cancel = threading.Event()
+        self._last = last
         self._happened: list[Happening] = []
         self._ended = False
         self._changed = threading.Condition()
 
-    def watch(self) -> Watch:
-        """What `arpm.turn.take_turn` tells while it works."""
-        return Watch(
-            stage=lambda name, seconds: self.tell("stage", {"name": name, "seconds": seconds}),
-            text=lambda piece: self.tell("text", {"text": piece}),
-            restart=lambda: self.tell("restart", {}),
-            cancel=self.cancel,
-        )
-
     def tell(self, name: Name, data: Mapping[str, Any]) -> None:
-        """Let every follower know; `turn` and `failed` end the turn."""
+        """Let every follower know."""
         with self._changed:
             self._happened.append(Happening(name, data))
-            self._ended = name in ("turn", "failed")
+            self._ended = name in self._last
             self._changed.notify_all()
+
+    def watch(self, where: Mapping[str, Any] | None = None) -> Watch:
+        """What a turn tells while it is answered; `where` is said with everything."""
+        place = dict(where or {})
+        return Watch(
+            stage=lambda name, seconds: self.tell("stage", {**place, "name": name, "seconds": seconds}),
+            text=lambda piece: self.tell("text", {**place, "text": piece}),
+            restart=lambda: self.tell("restart", place),
+            cancel=self.cancel,
+        )
 
     def follow(self, patience: float) -> Iterator[Happening | None]:
         """Everything from the beginning until the end; None after each `patience` seconds of silence."""
@@ -83,6 +85,15 @@ class LiveTurn:
             return self._happened[place:], self._ended
 
 
+class LiveTurn(Live):
+    """One turn while it is being answered."""
+
+    def __init__(self, timeline: str, asked: Asked) -> None:
+        super().__init__("turn", "failed")
+        self.timeline = timeline
+        self.asked = asked
+
+
 class LiveTurns:
     """The turns of one service that are being answered, and those of late that were sent under a key."""
 
@@ -94,25 +105,27 @@ class LiveTurns:
         self._keyed: OrderedDict[tuple[str, str], LiveTurn] = OrderedDict()
         self._closed = False
 
-    def start(self, timeline: str, message: str, key: str | None) -> LiveTurn:
+    def start(self, timeline: str, asked: Asked) -> LiveTurn:
         """Begin to answer a message, or find the turn that was begun under the same key.
 
         Raises NotFoundError and InputError at once, BusyError while the timeline answers another message.
         """
-        message = checked_message(message)
-        self._service.timeline(timeline)
+        asked = replace(asked, message=checked_message(asked.message))
+        opened = self._service.timeline(timeline)
         with self._lock:
-            known = self._keyed.get((timeline, key)) if key else None
+            known = self._known(timeline, asked.key) if asked.key else None
             if known is not None:
-                if known.message != message:
+                if known.asked != asked:
                     raise InputError(strings.KEY_REUSED)
                 return known
             if self._closed:
                 raise BusyError(strings.STOPPING)
             if timeline in self._running:
                 raise BusyError(strings.BUSY)
-            turn = LiveTurn(timeline, message)
-            self._remember(key, turn)
+            if asked.replaces:
+                opened.newest_turn(asked.replaces)
+            turn = LiveTurn(timeline, asked)
+            self._remember(turn)
             future = self._pool.submit(self._answer, turn)
             self._running[timeline] = (turn, future)
         future.add_done_callback(lambda done: self._end(turn, done))
@@ -139,14 +152,36 @@ class LiveTurns:
         wait([future for _, future in pairs], seconds)
         self._pool.shutdown(wait=False)
 
-    def _remember(self, key: str | None, turn: LiveTurn) -> None:
-        if key:
-            self._keyed[turn.timeline, key] = turn
+    def _known(self, timeline: str, key: str) -> LiveTurn | None:
+        """The turn that was sent under a key: of late, or before a restart."""
+        known = self._keyed.get((timeline, key))
+        row = self._service.catalogue.turn_of_key(timeline, key) if known is None else None
+        if row is not None:
+            known = LiveTurn(timeline, Asked(row.message, row.replaces, key))
+            known.tell(*self._ending(row))
+            self._remember(known)
+        return known
+
+    def _ending(self, row: TurnRow) -> tuple[Name, dict[str, Any]]:
+        event = self._service.record(row.event)
+        if row.kind == "turn":
+            return "turn", turn_view(self._service, event)
+        error = event.body["error"] if event.body else {"kind": "erased", "text": strings.ERASED}
+        detail = {"cause": error["kind"]}
+        return "failed", {
+            "error": {"kind": "turn_failed", "message": error["text"], "detail": detail},
+            "turn": row.event,
+        }
+
+    def _remember(self, turn: LiveTurn) -> None:
+        if turn.asked.key:
+            self._keyed[turn.timeline, turn.asked.key] = turn
             if len(self._keyed) > KEYS_KEPT:
                 self._keyed.popitem(last=False)
 
     def _answer(self, turn: LiveTurn) -> Happening:
-        event = self._service.turn(turn.timeline, turn.message, turn.watch())
+        asked = turn.asked
+        event = self._service.turn(turn.timeline, asked.message, turn.watch(), replaces=asked.replaces, key=asked.key)
         # Read back from the ledger: what is told is what was recorded.
         return Happening("turn", turn_view(self._service, self._service.record(event.id)))
 

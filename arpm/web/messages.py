@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
+from arpm.turn import Asked
 from arpm.web import strings
 from arpm.web.body import read_json
 from arpm.web.context import live, service
@@ -20,9 +21,12 @@ blueprint = Blueprint("messages", __name__, url_prefix="/api/v1/timelines/<id('t
 
 @blueprint.post("/messages")
 def send(timeline: str) -> Response:
-    """Answer a message; the response streams the turn. Under an Idempotency-Key it is sent at most once."""
-    message = read_json({"message": str})["message"]
-    return stream(live().start(timeline, message, _key()))
+    """Answer a message, or with `replaces` the newest round again; the response streams the turn.
+
+    Under an Idempotency-Key it is sent at most once.
+    """
+    given = read_json({"message": str}, {"replaces": str})
+    return stream(live().start(timeline, Asked(given["message"], given["replaces"], _key())))
 
 
 @blueprint.get("/messages/running")

@@ -1,4 +1,4 @@
-"""The chat page. Everything on it that changes comes from the JSON API."""
+"""The pages. Everything on them that changes comes from the JSON API."""
 
 from __future__ import annotations
 
@@ -25,10 +25,27 @@ def init(app: Flask) -> None:
 
 @blueprint.get("/")
 def chat() -> str:
-    """The page."""
+    """The conversation, and why each reply came out as it did."""
+    return _page("chat.html")
+
+
+@blueprint.get("/memory")
+def memory() -> str:
+    """What is remembered: instructions, experience, knowledge."""
+    return _page("memory.html")
+
+
+@blueprint.get("/panel")
+def panel() -> str:
+    """The intervention panel: presets, switches and constants, compare, the clock."""
+    return _page("panel.html")
+
+
+def _page(template: str) -> str:
     settings = service().settings
     return render_template(
-        "chat.html",
+        template,
+        page=template.removesuffix(".html"),
         upload_limit=settings.upload_limit,
         upload_size=strings.size(settings.upload_limit),
         message_limit=MESSAGE_LIMIT,

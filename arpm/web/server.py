@@ -88,7 +88,9 @@ class Server:
 
     def stop(self) -> None:
         """Stop running turns, wait for their records and their streams, and end `run`."""
-        context_of(self._app).live.close(RECORD_SECONDS)
+        context = context_of(self._app)
+        context.comparisons.close()
+        context.live.close(RECORD_SECONDS)
         self._waitress.task_dispatcher.shutdown(timeout=STREAM_SECONDS)
         with self._ending:
             self._stopped.set()

@@ -1,4 +1,4 @@
-"""A turn that is being answered, as a stream of server-sent events."""
+"""What happens at the server, as a stream of server-sent events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flask import Response
 
 from arpm.web import strings
 from arpm.web.errors import RequestError
-from arpm.web.live import LiveTurn
+from arpm.web.live import Live
 
 # A comment now and then finds out whether the browser is still there, and keeps proxies from closing the line.
 HEARTBEAT = 5.0
@@ -20,8 +20,8 @@ STREAMS = 12
 _free = threading.BoundedSemaphore(STREAMS)
 
 
-def stream(turn: LiveTurn) -> Response:
-    """A response that tells a turn from its beginning. Raises RequestError (503) when too many are open."""
+def stream(turn: Live) -> Response:
+    """A response that tells everything from its beginning. Raises RequestError (503) when too many are open."""
     if not _free.acquire(blocking=False):
         raise RequestError(503, "busy", strings.TOO_MANY_STREAMS.format(limit=STREAMS))
     response = Response(_lines(turn), mimetype="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -30,7 +30,7 @@ def stream(turn: LiveTurn) -> Response:
     return response
 
 
-def _lines(turn: LiveTurn) -> Iterator[str]:
+def _lines(turn: Live) -> Iterator[str]:
     yield ": begins\n\n"
     for happening in turn.follow(HEARTBEAT):
         if happening is None:

@@ -30,11 +30,21 @@ MISSING_FIELD = "body.{name}: is missing; it must be {kind}."
 WRONG_TYPE = "body.{name}: must be {kind}, got {given}."
 NOT_A_NUMBER = "?{name}: must be a whole number from {low:,} to {high:,}, got {given!r}."
 NO_CHANGE = "body: give 'preset', 'changes' or both."
+ONE_OF = "body: give exactly one of {names}."
+BAD_ROUNDS = "body.rounds: must be the first and the last round, two whole numbers from 1."
+BAD_IDS = "body.{name}: must be a list of ids, not empty."
+BAD_COLUMNS = "body.columns: must be two to four objects with 'preset', 'changes' and 'model', each of them optional."
+BAD_CLOCK = "body.kind: must be system, fixed or offset, got {given!r}."
+BAD_TIME = "body.at: must be an ISO 8601 time with a timezone, such as 2026-03-01T09:00:00+08:00."
+BAD_OFFSET = "body.offset_seconds: must be a number between -{limit:,} and {limit:,} (a hundred years)."
+BAD_STATE = "?state: must be one of {states}, got {given!r}."
+COMPARING = "This timeline is comparing already. Stop that first."
 NO_FILE = "The upload holds no file; send one as the form field 'file' of multipart/form-data."
 MANY_FILES = "The upload holds {count} files; send one at a time."
 BAD_KEY = "The Idempotency-Key header must be 1 to 128 visible ASCII characters."
 KEY_REUSED = "This Idempotency-Key was used for another message. Nothing was sent; use a new key."
 BUSY = "This timeline is answering another message. Wait for it, or stop it, and send again."
+ERASED = "The record of this turn was erased."
 NOT_RUNNING = "No message is being answered on this timeline."
 TOO_MANY_STREAMS = (
     "{limit} replies are being followed already. The turn goes on and will be recorded; reload the page to see it."
@@ -54,9 +64,18 @@ HOST_UNKNOWN = "host: {host!r} is no address of this machine ({why}). Set ARPM_H
 
 PAGE = {
     "title": "ARPM",
+    "pages": "Pages",
+    "chat": "Chat",
+    "memory": "Memory",
+    "panel": "Panel",
     "skip": "Skip to the message",
+    "skip_to_memories": "Skip to the memories",
+    "timeline": "Timeline",
     "timelines": "Timelines",
     "new_timeline": "New timeline",
+    "search_timelines": "Search timelines",
+    "show_keys": "Keys",
+    "keep_message": "Leave it as it is",
     "user": "Your name",
     "character": "Character's name",
     "persona": "Persona",
@@ -85,6 +104,37 @@ PAGE = {
     "token": "Token",
     "token_hint": "The value of ARPM_TOKEN where the server was started.",
     "wrong_token": WRONG_TOKEN,
+    "skip_to_panel": "Skip to the panel",
+    "panel_session": "Running session",
+    "panel_tune": "Presets and settings",
+    "panel_compare": "Compare",
+    "panel_clock": "Clock",
+    "panel_presets": "Presets",
+    "panel_presets_hint": "A preset sets every switch and constant at once. Choose one to see what it would change.",
+    "panel_settings": "Switches and constants",
+    "panel_settings_hint": "In the order in which a turn runs. Change what you like; nothing holds until you apply it.",
+    "panel_filter": "Find a setting",
+    "panel_only_changed": "Only what is changed",
+    "panel_discard": "Discard",
+    "panel_stages": "Stages of a turn",
+    "panel_compare_title": "One message, side by side",
+    "panel_compare_promise": "Nothing is remembered or recorded: memory, ledger and rounds stay as they are.",
+    "panel_compare_hint": "What would you ask? Enter compares, Shift+Enter starts a new line, Esc stops.",
+    "panel_add_column": "Add a column",
+    "panel_clock_title": "The clock of the experiment",
+    "panel_clock_hint": (
+        "Every turn takes its time from this clock, on all timelines, and records which clock it was."
+        " When ARPM starts again, it is the system's."
+    ),
+    "panel_clock_kind": "Which clock",
+    "panel_clock_system": "This computer's clock",
+    "panel_clock_fixed": "A clock that stands still",
+    "panel_clock_offset": "This computer's clock, moved",
+    "panel_clock_at": "Date and time",
+    "panel_clock_zone": "Timezone",
+    "panel_clock_days": "Days",
+    "panel_clock_hours": "Hours",
+    "panel_clock_set": "Set the clock",
     "clock": "Times come from the experiment clock “{name}”, not from this computer's.",
     "no_script": "ARPM's page needs JavaScript, all of which comes from this server.",
 }

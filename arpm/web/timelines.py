@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flask import Blueprint
+from flask import Blueprint, request
 
 from arpm.catalogue import TurnRow
 from arpm.timeline import Timeline
 from arpm.web.body import query_number, read_json
 from arpm.web.context import live, service
-from arpm.web.views import session_view, timeline_view, turn_row_view
+from arpm.web.views import around, session_view, timeline_view, turn_row_view
+from retrieval.text import usable
 
 PAGE = 20
 LONGEST_PAGE = 100
@@ -22,9 +23,10 @@ blueprint = Blueprint("timelines", __name__, url_prefix="/api/v1/timelines")
 
 @blueprint.get("")
 def index() -> dict[str, Any]:
-    """Every timeline, newest first, and the ledgers that could not be opened."""
+    """Every timeline, newest first, and the ledgers that could not be opened; with ?q= those that hold the words."""
+    words = usable(request.args.get("q", "")).strip()
     return {
-        "timelines": [timeline_view(row) for row in service().timelines()],
+        "timelines": _found(words) if words else [timeline_view(row) for row in service().timelines()],
         "damaged": [{"name": damage.name, "message": damage.text} for damage in service().damaged],
     }
 
@@ -50,16 +52,29 @@ def show(timeline: str) -> dict[str, Any]:
     before = query_number("before", NEWEST, 0, NEWEST)
     limit = query_number("limit", PAGE, 1, LONGEST_PAGE)
     opened = service().timeline(timeline)
-    rows = _rows_before(timeline, before, limit + 1)
+    rows = service().catalogue.turns(timeline, limit + 1, before)
     running = live().running(timeline)
     return {
         "timeline": timeline_view(opened.info),
         "sessions": [session_view(row) for row in service().catalogue.sessions(timeline)],
         "turns": _turns(opened, rows[-limit:]),
         "more": len(rows) > limit,
-        "running": {"message": running.message} if running else None,
+        "running": {"message": running.asked.message, "replaces": running.asked.replaces} if running else None,
         "torn": opened.torn.name if opened.torn else None,
     }
+
+
+@blueprint.patch("/<id('t'):timeline>")
+def rename(timeline: str) -> dict[str, Any]:
+    """Call the timeline something else."""
+    return {"timeline": timeline_view(service().rename(timeline, read_json({"title": str})["title"]))}
+
+
+@blueprint.get("/<id('t'):timeline>/rounds/<number:round>")
+def show_round(timeline: str, round: int) -> dict[str, Any]:
+    """Every reply and failed attempt of one round, in the order they were made."""
+    opened = service().timeline(timeline)
+    return {"turns": _turns(opened, service().catalogue.turns_of_round(timeline, round))}
 
 
 @blueprint.post("/<id('t'):timeline>/sessions")
@@ -70,12 +85,15 @@ def begin_session(timeline: str) -> tuple[dict[str, Any], int]:
     return {"session": session_view(session)}, 201
 
 
-def _rows_before(timeline: str, before: int, count: int) -> list[TurnRow]:
-    """The last `count` turns before the event `before`, oldest first."""
-    if before == NEWEST:
-        return service().catalogue.turns(timeline, count)
-    return [row for row in service().catalogue.turns(timeline) if row.seq < before][-count:]
+def _found(words: str) -> list[dict[str, Any]]:
+    return [
+        {
+            **timeline_view(item.timeline),
+            "match": {"round": item.round, "text": around(item.text, words)} if item.text else None,
+        }
+        for item in service().catalogue.found(words)
+    ]
 
 
 def _turns(timeline: Timeline, rows: Sequence[TurnRow]) -> list[dict[str, Any]]:
-    return [turn_row_view(row, timeline.record(row)) for row in rows]
+    return [turn_row_view(service(), row, timeline.record(row)) for row in rows]

@@ -6,10 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from arpm.catalogue import DocumentRow, InstructionRow, SessionRow, TimelineRow, TurnRow
+from arpm.catalogue import (
+    DocumentRow,
+    InstructionRow,
+    MemoryRow,
+    QuarantineRow,
+    SessionRow,
+    TimelineRow,
+    TurnRow,
+    UseRow,
+)
 from arpm.events import Event
-from arpm.replayed_prompt import PromptLostError, prompt_of_record
-from arpm.service import Service
+from arpm.prompt import PromptParts, passages
+from arpm.replayed_prompt import PromptLostError, parts_of_body, parts_of_record
+from arpm.service import Rehearsal, Service
 from governance.config import PRESETS, GovernanceConfig
 from retrieval.memories import Experience, KnowledgeChunk
 
@@ -36,11 +46,10 @@ def session_view(row: SessionRow) -> dict[str, Any]:
 
 def config_view(session: SessionRow, config: GovernanceConfig) -> dict[str, Any]:
     """The governance config that holds in a session, and how it differs from its preset (else from the default)."""
-    base = PRESETS.get(session.preset, PRESETS["default"]).config
     return {
         "preset": session.preset,
         "config": config.as_dict(),
-        "differences": base.differences(config),
+        "differences": _base(session.preset).differences(config),
     }
 
 
@@ -61,6 +70,32 @@ def document_view(row: DocumentRow) -> dict[str, Any]:
     }
 
 
+def experience_view(row: MemoryRow) -> dict[str, Any]:
+    """An experience, whole, with what became of it."""
+    return {
+        **memory_view(row.memory),
+        "message": row.memory.message,
+        "reply": row.memory.reply,
+        "seq": row.seq,
+        "state": row.state,
+        "model": row.model,
+        "turn": row.turn,
+        "source": row.source,
+        "uses": row.uses,
+    }
+
+
+def use_view(row: UseRow) -> dict[str, Any]:
+    """A turn whose prompt showed a memory."""
+    return {**asdict(row), "at": row.at.isoformat()}
+
+
+def quarantine_view(row: QuarantineRow) -> dict[str, Any]:
+    """A time that a memory was in quarantine."""
+    released = row.released_at.isoformat() if row.released_at else None
+    return {**asdict(row), "at": row.at.isoformat(), "released_at": released}
+
+
 def memory_view(memory: Experience | KnowledgeChunk, limit: int | None = None) -> dict[str, Any]:
     """A memory of either kind, its text cut to `limit` characters."""
     text = memory.text if limit is None or len(memory.text) <= limit else memory.text[: limit - 1] + "…"
@@ -70,7 +105,7 @@ def memory_view(memory: Experience | KnowledgeChunk, limit: int | None = None) -
     return {**view, "route": "experience", "round": memory.round, "session": memory.session}
 
 
-def turn_row_view(row: TurnRow, event: Event) -> dict[str, Any]:
+def turn_row_view(service: Service, row: TurnRow, event: Event) -> dict[str, Any]:
     """A turn as the conversation shows it: what was said, and what is worth a word beside it."""
     return {
         "id": row.event,
@@ -82,6 +117,9 @@ def turn_row_view(row: TurnRow, event: Event) -> dict[str, Any]:
         "model": row.model,
         "message": row.message,
         "response": row.response,
+        "replaces": row.replaces,
+        "replaced_by": row.replaced_by,
+        "branches": service.catalogue.branches(row.event) if row.replaces else 0,
         **_marks(event.body or {}),
     }
 
@@ -94,13 +132,45 @@ def turn_view(service: Service, event: Event) -> dict[str, Any]:
     body = event.body or {}
     row = service.catalogue.turn(event.id)
     assert row is not None
+    replies = service.catalogue.turns_of_round(event.timeline, row.round)
     return {
-        "turn": turn_row_view(row, event),
+        "turn": turn_row_view(service, row, event),
         "record": record_view(event),
-        "memories": _memories(service, body),
-        "instructions": _instructions(service, body),
+        "siblings": [reply.event for reply in replies if reply.kind == "turn"],
+        "memories": memories_of(service, body),
+        "instructions": instructions_of(service, body),
         "prompt": _prompt(service, event),
     }
+
+
+def rehearsal_view(service: Service, timeline: str, rehearsal: Rehearsal) -> dict[str, Any]:
+    """What a turn would have been, in the shape of a turn."""
+    body, opened = rehearsal.body, service.timeline(timeline)
+    prompt = None
+    if rehearsal.kind == "turn":
+        prompt = prompt_view(parts_of_body(service.catalogue, opened.id, rehearsal.at, body))
+    return {
+        "kind": rehearsal.kind,
+        "preset": rehearsal.preset,
+        "model": rehearsal.model,
+        "differences": _base(rehearsal.preset).differences(rehearsal.config),
+        "body": body,
+        "memories": memories_of(service, body),
+        "instructions": instructions_of(service, body),
+        "prompt": prompt,
+        "seconds": sum(body["timings"].values()),
+    }
+
+
+def _base(preset: str) -> GovernanceConfig:
+    return PRESETS.get(preset, PRESETS["default"]).config
+
+
+def around(text: str, words: str, room: int = 60) -> str:
+    """The stretch of a text around some words that it holds."""
+    place = max(text.casefold().find(words.casefold()), 0)
+    start, end = max(place - room, 0), place + len(words) + room
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 
 
 def record_view(event: Event) -> dict[str, Any]:
@@ -125,9 +195,12 @@ def _marks(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "erased": not body,
         "timings": body.get("timings", {}),
+        "clock": body.get("clock", "system"),
+        "need": (body.get("analysis") or {}).get("need"),
         "evidence": len(body.get("evidence", [])),
         "cited": body.get("cited", []),
         "bound": body.get("bound", []),
+        "unknown": (body.get("analysis") or {}).get("unknown", []),
         "violations": [item["kind"] for item in body.get("violations", [])],
         "repairs": [item["rung"] for item in body.get("repairs", [])],
         "admitted": body.get("admission", {}).get("admitted", False),
@@ -135,7 +208,7 @@ def _marks(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _memories(service: Service, body: Mapping[str, Any]) -> dict[str, Any]:
+def memories_of(service: Service, body: Mapping[str, Any]) -> dict[str, Any]:
     """The memories a record names, by id; an erased one is not there."""
     shown = {item["memory"] for item in body.get("evidence", [])}
     candidates = body.get("candidates", {})
@@ -144,13 +217,20 @@ def _memories(service: Service, body: Mapping[str, Any]) -> dict[str, Any]:
     return {id: memory_view(memory, None if id in shown else EXCERPT) for id, memory in found if memory is not None}
 
 
-def _instructions(service: Service, body: Mapping[str, Any]) -> dict[str, str]:
+def instructions_of(service: Service, body: Mapping[str, Any]) -> dict[str, str]:
     ids: Iterable[str] = body.get("instructions_shown", [])
     return {id: text for id in ids for text in service.catalogue.instruction_texts([id])}
 
 
-def _prompt(service: Service, event: Event) -> list[dict[str, str]] | None:
+def prompt_view(parts: PromptParts) -> list[dict[str, Any]]:
+    """A prompt, message by message, each also in the stretches it was put together from."""
+    return [
+        {**asdict(item.message()), "parts": [asdict(passage) for passage in item.passages]} for item in passages(parts)
+    ]
+
+
+def _prompt(service: Service, event: Event) -> list[dict[str, Any]] | None:
     try:
-        return [asdict(message) for message in prompt_of_record(service.catalogue, event)]
+        return prompt_view(parts_of_record(service.catalogue, event))
     except PromptLostError:
         return None

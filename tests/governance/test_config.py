@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from governance.config import PRESETS, ConfigError, GovernanceConfig, parse_setting, preset
+from retrieval.config import SettingStage, setting
 
 DEFAULT = GovernanceConfig()
 FIELDS = dataclasses.fields(GovernanceConfig)
@@ -20,6 +21,34 @@ class TestSettings:
         assert item.metadata["help"].endswith(".")
         if isinstance(item.default, int | float) and not isinstance(item.default, bool):
             assert item.metadata["low"] <= item.default <= item.metadata["high"]
+
+    @pytest.mark.parametrize("item", FIELDS, ids=lambda item: item.name)
+    def test_every_setting_says_where_it_belongs(self, item: dataclasses.Field[Any]) -> None:
+        assert item.metadata["stage"] in get_args(SettingStage)
+        assert item.metadata["group"].strip()
+
+    def test_every_stage_has_a_setting(self) -> None:
+        assert {item.metadata["stage"] for item in FIELDS} == set(get_args(SettingStage))
+
+    @pytest.mark.parametrize(
+        ("key", "place"),
+        [
+            ("instructions_enabled", ("recognise", "Standing instructions")),
+            ("bm25_k1", ("retrieve", "BM25")),
+            ("gate_item", ("govern", "Relevance gate")),
+            ("history_lambda_hours", ("govern", "Weight of time")),
+            ("window_rounds", ("prompt", "Context window")),
+            ("repair_attempts", ("protocol", "Repair")),
+            ("admit_fallback", ("admit", "Admission to memory")),
+        ],
+    )
+    def test_settings_are_grouped_as_the_turn_runs(self, key: str, place: tuple[str, str]) -> None:
+        (item,) = (item for item in FIELDS if item.name == key)
+        assert (item.metadata["stage"], item.metadata["group"]) == place
+
+    def test_a_setting_must_be_given_its_group(self) -> None:
+        with pytest.raises(TypeError, match="group"):
+            setting(1, "A setting nobody placed.")  # type: ignore[call-arg]
 
     @pytest.mark.parametrize(
         ("key", "near"),

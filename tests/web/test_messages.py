@@ -44,7 +44,8 @@ class TestAMessageIsAnswered:
         memory = view["memories"][body["evidence"][0]["memory"]]
         assert (memory["text"], memory["source"]) == (text, name)
         assert view["turn"]["cited"] == view["turn"]["bound"] == ["E1"]
-        assert view["prompt"][-1] == {"role": "user", "content": message}
+        asked = {"role": "user", "content": message, "parts": [{"origin": "message", "text": message}]}
+        assert view["prompt"][-1] == asked
         assert text in view["prompt"][0]["content"]
 
     def test_every_candidate_comes_with_its_scores(self, site: Site) -> None:
@@ -81,7 +82,7 @@ class TestAFailedTurnKeepsTheWords:
             (turn,) = site.turns(timeline)
             assert (turn["id"], turn["kind"], turn["message"]) == (failed["turn"], "turn_failed", "Are you there?")
             assert turn["error"]["text"] == "The model's server is not running."
-            assert site.http.get(f"/api/v1/timelines/{timeline}/memories").json() == {"memories": [], "count": 0}
+            assert site.http.get(f"/api/v1/timelines/{timeline}/memories").json() == {"memories": [], "count": 0, "more": False}
             assert last(site.send(timeline, "Are you there?"), "turn")["turn"]["response"] == "Here again."
             assert [turn["kind"] for turn in site.turns(timeline)] == ["turn_failed", "turn"]
 
@@ -133,7 +134,7 @@ class TestTwoTabs:
             path = f"/api/v1/timelines/{timeline}"
             error_of(site.http.get(f"{path}/messages/running"), 404, "not_found")
             sending = _Sending(site, timeline, "Hello.", backend)
-            assert site.http.get(path).json()["running"] == {"message": "Hello."}
+            assert site.http.get(path).json()["running"] == {"message": "Hello.", "replaces": None}
             with site.http.stream("GET", f"{path}/messages/running") as response:
                 backend.gate.set()
                 followed = list(events(response))
