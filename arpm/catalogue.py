@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,10 @@ from retrieval.chunking import split_document
 from retrieval.memories import Experience, KnowledgeChunk
 
 # Raised whenever the tables or the fold change; a catalogue of another version is built anew.
-VERSION = 3
+VERSION = 5
+
+# The ledger of the knowledge base; every other one is a timeline's.
+KNOWLEDGE = "knowledge"
 
 _TABLES = """
 create table ledgers (name text primary key, seq integer, hash text, size integer);
@@ -51,6 +54,13 @@ create index shown_by_turn on shown (turn);
 create table quarantines (
   memory text, timeline text, seq integer, at text, reason text, by text, released_at text, released_reason text);
 create index quarantines_by_memory on quarantines (memory, seq);
+create table reviews (event text primary key, timeline text, seq integer, at text, turn text, reviewer text, body text);
+create index reviews_by_timeline on reviews (timeline, seq);
+create index reviews_by_turn on reviews (turn, seq);
+create table erasures (event text primary key, ledger text, seq integer, at text, rounds integer);
+create table erased (id text primary key, ledger text, event text);
+create table erased_sources (ledger text, digest text, primary key (ledger, digest));
+create table scrubbing (ledger text primary key);
 create table instructions (
   id text primary key, timeline text, seq integer, text text, round integer, kind text, rule text, at text,
   retired_at text, retired_reason text);
@@ -112,7 +122,13 @@ class TurnRow:
     replaced_by: str | None
     request_key: str | None
 
+    @property
+    def erased(self) -> bool:
+        """Whether its words were erased: there is no turn without a message."""
+        return not self.message
 
+
+Body = dict[str, Any]
 MemoryState = Literal["active", "quarantined", "replaced"]
 
 
@@ -153,6 +169,38 @@ class QuarantineRow:
     by: str
     released_at: datetime | None
     released_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """A person's review of a turn (arpm.audit.review says what the verdicts mean). `event` is its own event.
+
+    `supersedes` is the same person's review of the same turn before it. `automatic` holds `support`, `answer` and
+    `correct` of an automatic judgement.
+    """
+
+    event: str
+    timeline: str
+    seq: int
+    at: datetime
+    turn: str
+    reviewer: str
+    support: Literal["yes", "no", "unsure"]
+    correct: Literal["yes", "no", "unsure"]
+    quote: str | None
+    memory: str | None
+    reason: str
+    pending: bool
+    automatic: dict[str, Any] | None
+    supersedes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureRow:
+    """A receipt: the event that says that something was erased, and when."""
+
+    event: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +246,12 @@ class CatalogueError(ArpmError):
 class Catalogue:
     """Tables of one logs folder. Safe to use from several threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
+        """Open the tables in the file `path`; with None in memory, for as long as this object lives."""
         self._lock = threading.RLock()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._path = path
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path or Path(":memory:")
         self._db = self._opened()
 
     def close(self) -> None:
@@ -221,6 +271,7 @@ class Catalogue:
         try:
             version = db.execute("pragma user_version").fetchone()[0]
             if version == VERSION:
+                _scrub(db)
                 return db
         except sqlite3.DatabaseError:
             pass
@@ -240,27 +291,35 @@ class Catalogue:
     def forget(self, ledger: str) -> None:
         """Drop everything that came from `ledger`, to fold it in again from its first event."""
         with self._transaction() as db:
-            if ledger == "knowledge":
-                db.execute("delete from documents")
-                db.execute("delete from chunks")
-            else:
-                for table in ("sessions", "turns", "memories", "instructions", "shown", "quarantines"):
-                    db.execute(f"delete from {table} where timeline = ?", (ledger,))
-                db.execute("delete from timelines where id = ?", (ledger,))
-            db.execute("delete from ledgers where name = ?", (ledger,))
+            _forget(db, ledger)
 
     def apply(self, events: Iterable[Event], ledger: str, end: Callable[[Event], int]) -> None:
         """Fold events of one ledger in, with its new tip, in one transaction. `end` gives an event's end in bytes."""
-        last: Event | None = None
         with self._transaction() as db:
-            for event in events:
-                last = event
-                if event.body is not None and event.kind in _FOLDS:
-                    _FOLDS[event.kind](db, event, event.body)
-            if last is not None:
-                db.execute(
-                    "insert or replace into ledgers values (?, ?, ?, ?)", (ledger, last.seq, last.hash, end(last))
-                )
+            _apply(db, events, ledger, end)
+
+    def apply_anew(self, events: Iterable[Event], ledger: str, end: Callable[[Event], int]) -> None:
+        """Fold a ledger in from its first event, in the place of what was there, and leave no byte of that.
+
+        For an erasure. What an interruption leaves undone of the second part is done when the file is next opened.
+        """
+        with self._transaction() as db:
+            _forget(db, ledger)
+            _apply(db, events, ledger, end)
+            db.execute("insert or ignore into scrubbing values (?)", (ledger,))
+        with self._lock:
+            try:
+                _scrub(self._db)
+            except sqlite3.OperationalError as error:
+                raise CatalogueError(
+                    f"What was to be erased is gone from the ledger, but {self._path} still holds bytes of it: "
+                    f"{error}. Free some space and restart: that finishes the erasure"
+                ) from error
+
+    def place_erased_turn(self, turn: Body) -> None:
+        """Take from a receipt further on which round a turn without words was, as a replay needs to know at once."""
+        with self._transaction() as db:
+            _place_erased_turn(db, turn)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -355,7 +414,7 @@ class Catalogue:
         """The last `rounds` committed turns of a session, oldest first; only rounds below `before` if given."""
         rows = self._all(
             "select * from turns where session = ? and kind = 'turn' and replaced_by is null and round < ?"
-            " order by seq desc limit ?",
+            " and message != '' order by seq desc limit ?",
             session,
             2**62 if before is None else before,
             rounds,
@@ -427,6 +486,24 @@ class Catalogue:
         chosen, values = _memories_where(timeline, state, session, model, None)
         row = self._one(f"select count(*) as count from memories m where {chosen}", *values)
         return int(row["count"]) if row else 0
+
+    def memory_sessions(self, timeline: str) -> list[tuple[str, int]]:
+        """The sessions that experiences of a timeline come from, newest first, with how many each."""
+        rows = self._all(
+            "select session, count(*) as count from memories where timeline = ?"
+            " group by session order by max(seq) desc",
+            timeline,
+        )
+        return [(row["session"], row["count"]) for row in rows]
+
+    def memory_models(self, timeline: str) -> list[tuple[str, int]]:
+        """The models that said experiences of a timeline, newest first, with how many each."""
+        rows = self._all(
+            "select model, count(*) as count from memories where timeline = ? and model is not null"
+            " group by model order by max(seq) desc",
+            timeline,
+        )
+        return [(row["model"], row["count"]) for row in rows]
 
     def memory_row(self, id: str) -> tuple[str, MemoryRow] | None:
         """The timeline of an experience, and what became of it."""
@@ -528,6 +605,64 @@ class Catalogue:
             texts.append(str(row["text"]))
         return texts
 
+    # -- reviews -----------------------------------------------------------------------------------------------------
+
+    def reviews(self, timeline: str) -> list[ReviewRow]:
+        """Every review on a timeline in the order they were written, superseded ones too."""
+        return [_review(row) for row in self._all("select * from reviews where timeline = ? order by seq", timeline)]
+
+    def reviews_of_turn(self, turn: str) -> list[ReviewRow]:
+        """Every review of a turn in the order they were written, superseded ones too."""
+        return [_review(row) for row in self._all("select * from reviews where turn = ? order by seq", turn)]
+
+    def shown_in(self, turn: str) -> list[tuple[str, str]]:
+        """(label, memory) of the evidence that a turn's prompt showed, in its order."""
+        rows = self._all("select label, memory from shown where turn = ? order by rowid", turn)
+        return [(row["label"], row["memory"]) for row in rows]
+
+    # -- erasures ----------------------------------------------------------------------------------------------------
+
+    def timeline_of_session(self, session: str) -> str:
+        """The timeline that a session is of. Raises NotFoundError; names of imported sessions are not unique."""
+        rows = self._all(
+            "select timeline from sessions where id = ? union select timeline from memories where session = ?",
+            session,
+            session,
+        )
+        if len(rows) != 1:
+            several = f"{len(rows)} timelines have a session {session!r}; name the timeline too"
+            raise NotFoundError(several if rows else f"there is no session {session!r}")
+        return str(rows[0]["timeline"])
+
+    def erasure_of(self, id: str) -> ErasureRow | None:
+        """The receipt of the erasure of a memory, session, timeline or document, by its id; the newest one."""
+        row = self._one("select e.event, e.at from erased x join erasures e on e.event = x.event where x.id = ?", id)
+        return ErasureRow(row["event"], _time(row["at"])) if row else None
+
+    def erased_sources(self, timeline: str) -> set[str]:
+        """Digests of the sources that were imported into a timeline and erased (see the schema of the receipt)."""
+        return {row["digest"] for row in self._all("select digest from erased_sources where ledger = ?", timeline)}
+
+    def left_search(self, timeline: str) -> set[str]:
+        """The memories that are or were out of search once, replaced or in quarantine: their neighbours have met."""
+        rows = self._all(
+            "select id from memories where timeline = ? and state != 'active'"
+            " union select memory from quarantines where timeline = ?",
+            timeline,
+            timeline,
+        )
+        return {row["id"] for row in rows}
+
+    def everything_said(self) -> Iterator[tuple[str, bool, Experience]]:
+        """(timeline, whether it is searched, memory) of every experience there is, in the order they were lived."""
+        rows = self._all("select * from memories order by timeline, seq")
+        return ((row["timeline"], row["state"] == "active", _experience(row)) for row in rows)
+
+    def everything_asked(self) -> Iterator[tuple[str, str, str]]:
+        """(timeline, event, message) of every turn and failed turn there is."""
+        rows = self._all("select timeline, event, message from turns")
+        return ((row["timeline"], row["event"], row["message"]) for row in rows)
+
     def documents(self) -> list[DocumentRow]:
         """Every document that was ever added, oldest first."""
         return [_document(row) for row in self._all("select * from documents order by seq")]
@@ -573,7 +708,8 @@ def _behind(path: Path, error: sqlite3.OperationalError) -> str:
 _TIMELINES = """
 select t.*, max(
   coalesce((select max(round) from turns where timeline = t.id and kind = 'turn'), 0),
-  coalesce((select max(round) from memories where timeline = t.id), 0)) as rounds
+  coalesce((select max(round) from memories where timeline = t.id), 0),
+  coalesce((select max(rounds) from erasures where ledger = t.id), 0)) as rounds
 from timelines t"""
 _CHUNKS = "select c.*, d.name, d.at from chunks c join documents d on d.id = c.document"
 
@@ -585,10 +721,27 @@ def _connect(path: Path) -> sqlite3.Connection:
         db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = normal")
         db.execute("pragma secure_delete = on")
+        # Else a vacuum would leave a copy in a folder for temporary files.
+        db.execute("pragma temp_store = memory")
     except sqlite3.DatabaseError:
         # Not a database: the caller finds out in the same way and makes a new one.
         return db
     return db
+
+
+def _scrub(db: sqlite3.Connection) -> None:
+    """Finish an erasure: write the file anew, without the pages that rows were deleted from, and empty its log."""
+    if not db.execute("select count(*) from scrubbing").fetchone()[0]:
+        return
+    db.execute("vacuum")
+    _empty_log(db)
+    db.execute("delete from scrubbing")
+    _empty_log(db)
+
+
+def _empty_log(db: sqlite3.Connection) -> None:
+    if db.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
+        raise sqlite3.OperationalError("another program is reading it")
 
 
 def _delete(path: Path) -> None:
@@ -608,6 +761,10 @@ def _memory(row: sqlite3.Row) -> MemoryRow:
     return MemoryRow(
         _experience(row), row["seq"], row["state"], row["model"], row["turn"], row["source"], int(row["uses"])
     )
+
+
+def _review(row: sqlite3.Row) -> ReviewRow:
+    return ReviewRow(row["event"], row["timeline"], row["seq"], _time(row["at"]), **json.loads(row["body"]))
 
 
 def _use(row: sqlite3.Row) -> UseRow:
@@ -687,7 +844,33 @@ def _document(row: sqlite3.Row) -> DocumentRow:
 
 # -- the fold: one small function for each kind of event ------------------------------------------------------------
 
-Body = dict[str, Any]
+_TABLES_OF_TIMELINES = ("sessions", "turns", "memories", "instructions", "shown", "quarantines", "reviews")
+_TABLES_OF_LEDGERS = ("erasures", "erased", "erased_sources")
+
+
+def _forget(db: sqlite3.Connection, ledger: str) -> None:
+    if ledger == KNOWLEDGE:
+        db.execute("delete from documents")
+        db.execute("delete from chunks")
+    else:
+        for table in _TABLES_OF_TIMELINES:
+            db.execute(f"delete from {table} where timeline = ?", (ledger,))
+        db.execute("delete from timelines where id = ?", (ledger,))
+    for table in _TABLES_OF_LEDGERS:
+        db.execute(f"delete from {table} where ledger = ?", (ledger,))
+    db.execute("delete from ledgers where name = ?", (ledger,))
+
+
+def _apply(db: sqlite3.Connection, events: Iterable[Event], ledger: str, end: Callable[[Event], int]) -> None:
+    last: Event | None = None
+    for event in events:
+        last = event
+        if event.body is not None and event.kind in _FOLDS:
+            _FOLDS[event.kind](db, event, event.body)
+        elif event.body is None and event.kind in ("turn", "turn_failed"):
+            _erased_turn(db, event)
+    if last is not None:
+        db.execute("insert or replace into ledgers values (?, ?, ?, ?)", (ledger, last.seq, last.hash, end(last)))
 
 
 def _timeline_opened(db: sqlite3.Connection, event: Event, body: Body) -> None:
@@ -796,7 +979,7 @@ def _insert_turn(db: sqlite3.Connection, event: Event, body: Body, response: str
 
 def _imported(db: sqlite3.Connection, event: Event, body: Body) -> None:
     db.execute(
-        "insert into memories values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, null, 'active')",
+        "insert into memories values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, 'active')",
         (
             body["memory"],
             event.timeline,
@@ -809,6 +992,7 @@ def _imported(db: sqlite3.Connection, event: Event, body: Body) -> None:
             body["message"],
             body["reply"],
             body["source"]["id"],
+            (body.get("published") or {}).get("model"),
         ),
     )
 
@@ -854,6 +1038,22 @@ def _memory_released(db: sqlite3.Connection, event: Event, body: Body) -> None:
         )
 
 
+def _reviewed(db: sqlite3.Connection, event: Event, body: Body) -> None:
+    said = {"turn": body["event"], **{name: body[name] for name in body if name not in ("event", "salt")}}
+    db.execute(
+        "insert into reviews values (?, ?, ?, ?, ?, ?, ?)",
+        (
+            event.id,
+            event.timeline,
+            event.seq,
+            event.at.isoformat(),
+            body["event"],
+            body["reviewer"],
+            json.dumps(said, ensure_ascii=False),
+        ),
+    )
+
+
 def _document_added(db: sqlite3.Connection, event: Event, body: Body) -> None:
     document, text = body["document"], body["text"]
     db.execute(
@@ -881,6 +1081,51 @@ def _document_removed(db: sqlite3.Connection, event: Event, body: Body) -> None:
     db.execute("update documents set removed_at = ? where id = ?", (event.at.isoformat(), body["document"]))
 
 
+def _erased_turn(db: sqlite3.Connection, event: Event) -> None:
+    """A turn without words, in its place; the receipt further on says which round it was."""
+    db.execute(
+        "insert into turns values (?, ?, ?, ?, 0, ?, ?, '', '', '', null, null, null)",
+        (event.id, event.timeline, event.seq, event.kind, event.session, event.at.isoformat()),
+    )
+
+
+def _place_erased_turn(db: sqlite3.Connection, turn: Body) -> None:
+    """Say of a turn without words which round it was, and which reply it replaced, as its receipt has it."""
+    db.execute(
+        "update turns set round = ?, replaces = ? where event = ?", (turn["round"], turn["replaces"], turn["event"])
+    )
+    db.execute(
+        "update turns set replaced_by = ? where event = ?"
+        " and exists (select 1 from turns where event = ? and kind = 'turn')",
+        (turn["event"], turn["replaces"], turn["event"]),
+    )
+
+
+def _memory_erased(db: sqlite3.Connection, event: Event, body: Body) -> None:
+    ledger, scope = event.timeline, body["scope"]
+    db.execute(
+        "insert into erasures values (?, ?, ?, ?, ?)",
+        (event.id, ledger, event.seq, event.at.isoformat(), body["rounds"]),
+    )
+    named = list(body["memories"])
+    # A timeline's receipt for a document is of what was quoted from it there; the document is erased in its own ledger.
+    if scope["by"] == "session" or ledger == KNOWLEDGE:
+        named.append(scope["value"])
+    elif scope["by"] == "timeline":
+        named.append(ledger)
+    db.executemany("insert or replace into erased values (?, ?, ?)", ((id, ledger, event.id) for id in named))
+    db.executemany(
+        "insert or ignore into erased_sources values (?, ?)", ((ledger, digest) for digest in body["sources"])
+    )
+    for turn in body["turns"]:
+        _place_erased_turn(db, turn)
+    for item in body["retired"]:
+        db.execute(
+            "update instructions set retired_at = ?, retired_reason = '' where id = ?",
+            (item["at"], item["instruction"]),
+        )
+
+
 _FOLDS: dict[str, Callable[[sqlite3.Connection, Event, Body], None]] = {
     "timeline_opened": _timeline_opened,
     "timeline_renamed": _timeline_renamed,
@@ -893,6 +1138,8 @@ _FOLDS: dict[str, Callable[[sqlite3.Connection, Event, Body], None]] = {
     "instruction_retired": _instruction_retired,
     "memory_quarantined": _memory_quarantined,
     "memory_released": _memory_released,
+    "memory_erased": _memory_erased,
+    "review": _reviewed,
     "document_added": _document_added,
     "document_removed": _document_removed,
 }

@@ -47,6 +47,10 @@ KINDS = {
 }
 # The receipt of an erasure: the only kind whose body a ledger looks into, and the only one that is never erased.
 RECEIPT = "memory_erased"
+# What a body that was written before the member existed is read as; its digest is that of what was written.
+_LATER_MEMBERS: dict[str, dict[str, Any]] = {
+    kind: {"replaces": None, "clock": "system", "request_key": None} for kind in ("turn", "turn_failed")
+}
 _ENVELOPE_SCHEMA = "urn:arpm:schema:event:1"
 _BODY = b',"body":'
 _BODY_DIGEST = b',"body_digest":'
@@ -120,7 +124,10 @@ class Line:
     def event(self, offset: int, size: int) -> Event:
         """The event of this line, which takes `size` bytes at `offset`."""
         envelope = {**self.envelope, "at": datetime.fromisoformat(self.envelope["at"])}
-        return Event(**envelope, body=orjson.loads(self.body), offset=offset, size=size)
+        body = orjson.loads(self.body)
+        if body is not None and envelope["kind"] in _LATER_MEMBERS:
+            body = {**_LATER_MEMBERS[envelope["kind"]], **body}
+        return Event(**envelope, body=body, offset=offset, size=size)
 
 
 def schema_id(kind: str) -> str:
@@ -183,16 +190,44 @@ def read_line(line: bytes) -> Line:
     Raises BadLineError when any byte is not as it was written, and UnknownEventError for an event that was written
     by a newer version.
     """
+    read = intact_line(line)
+    _check_known(read.envelope)
+    if not _validator(_ENVELOPE_SCHEMA).is_valid({**read.envelope, "body": None}):
+        raise BadLineError("its envelope does not follow its schema")
+    try:
+        # The schema knows the form of a time, not how many days a month has.
+        datetime.fromisoformat(read.envelope["at"])
+    except ValueError as error:
+        raise BadLineError(f"its time {read.envelope['at']} is no date and time") from error
+    return read
+
+
+def intact_line(line: bytes) -> Line:
+    """The part of `read_line` that holds for lines of any version: canonical form, `hash`, `body_digest`.
+
+    Raises BadLineError. The envelope's members may be of any type.
+    """
     envelope, body = _split(line)
     hashed = {name: value for name, value in envelope.items() if name != "hash"}
     if envelope.get("hash") != digest(canonical(hashed)):
         raise BadLineError("its hash is not the hash of its envelope")
     if body != b"null" and envelope.get("body_digest") != digest(body):
         raise BadLineError("its body does not match its body_digest")
-    _check_known(envelope)
-    if not _validator(_ENVELOPE_SCHEMA).is_valid({**envelope, "body": None}):
-        raise BadLineError("its envelope does not follow its schema")
     return Line(envelope, body)
+
+
+def body_problem(line: Line) -> str | None:
+    """What is wrong with the body of a line that `read_line` accepted: its spelling, or what its schema allows."""
+    if line.body == b"null":
+        return None
+    if not is_canonical_body(line):
+        return "its body is not in canonical form"
+    validator = _validator(f"{line.envelope['schema']}#/$defs/body")
+    body = orjson.loads(line.body)
+    if validator.is_valid(body):
+        return None
+    error = next(iter(validator.iter_errors(body)))
+    return f"its body does not follow its schema: {_place('$.body', error.instance_path)}: {_shortened(error.message)}"
 
 
 def without_body(line: bytes) -> bytes:
@@ -244,7 +279,7 @@ def _body_span(line: bytes) -> tuple[int, int]:
 
 def _check_known(envelope: dict[str, Any]) -> None:
     kind = envelope.get("kind")
-    if kind not in KINDS or envelope.get("schema") != schema_id(kind):
+    if not isinstance(kind, str) or kind not in KINDS or envelope.get("schema") != schema_id(kind):
         raise UnknownEventError(
             f"event {envelope.get('seq')} ({envelope.get('id')}) is a {kind!r} of schema {envelope.get('schema')!r}, "
             "which this version of ARPM does not know; read this ledger with a newer version"

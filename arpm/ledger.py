@@ -2,8 +2,9 @@
 
 Keeps promises 1 and 2: an append returns only after write and fsync, an event is wholly there or wholly absent, and a
 changed byte is found and located. An event counts once its newline is on disk: a last line without one was never
-acknowledged, so it is moved aside, byte for byte, and reported. Nothing else is ever repaired. Knows nothing about
-what events mean; that a ledger was cut short or rewritten as a whole shows only against a saved `Checkpoint`.
+acknowledged, so it is moved aside, byte for byte, and reported. Nothing else is ever repaired. Bodies are erased in one
+step with the receipt that names them (promise 5). Knows nothing else about what events mean; that a ledger was cut
+short or rewritten as a whole shows only against a saved `Checkpoint`.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import errno
 import json
 import os
 import re
+import stat
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 import filelock
 
@@ -34,12 +36,16 @@ from arpm.events import (
     Sealed,
     UnknownEventError,
     is_canonical_body,
+    named_as_erased,
     read_line,
     seal,
+    without_body,
     write_line,
 )
 
 LEDGER_NAME = "ledger.jsonl"
+# A ledger that is being written anew; it takes the ledger's name once it is whole and on the disk.
+REWRITE_NAME = "ledger.rewrite"
 _CHUNK = 1 << 16
 # As in the schema of the envelope: a longer name could be written but never be read again.
 _LONGEST_NAME = 200
@@ -112,15 +118,8 @@ def walk(
     With `timeline` None the first line says which timeline it is. Raises DamagedLedgerError, UnknownEventError and
     OSError.
     """
-    tip = start
     with path.open("rb") as file:
-        file.seek(start.size)
-        while tip.size != end and (raw := file.readline()).endswith(b"\n"):
-            line = _checked(path, raw, tip, timeline)
-            timeline = line.envelope["timeline"]
-            placed = Placed(line, tip, Checkpoint(tip.seq + 1, line.envelope["hash"], tip.size + len(raw)))
-            yield placed
-            tip = placed.tip
+        yield from _walk_file(file, path, timeline, start, end)
 
 
 def verify(path: Path, timeline: str | None = None, checkpoint: Checkpoint | None = None) -> Verification:
@@ -234,11 +233,31 @@ class Ledger:
                 self._suspect = False
         return events
 
+    def erase(self, receipt: Draft, events: Collection[str]) -> Event:
+        """Replace the bodies of `events` by null and append the `receipt` that names them, all in one step.
+
+        The whole file is written anew beside the old one, checked, synced, and only then takes its place: a crash
+        leaves the old file or the new one. Raises the errors of `append_many`, and NotFoundError for an id that is
+        not there; nothing was changed then.
+        """
+        sealed = seal(receipt)
+        with self._lock:
+            self._make_ready()
+            self._check_new_ids([sealed])
+            event = self._rewrite(frozenset(events), sealed)
+        assert event is not None
+        return event
+
     def events(self, start_seq: int = 0) -> Iterator[Event]:
         """The events from `start_seq` on, up to the tip of this moment, each checked as it is read."""
-        tip = self._tip
-        for placed in walk(self.path, self.timeline, self._before(start_seq), tip.size):
-            yield placed.event()
+        with self._lock, ExitStack() as on_error:
+            # Place and file belong together: an erasure changes both, and this one goes on with what it opened.
+            start, tip = self._before(start_seq), self._tip
+            file = on_error.enter_context(self.path.open("rb"))
+            on_error.pop_all()
+        with file:
+            for placed in _walk_file(file, self.path, self.timeline, start, tip.size):
+                yield placed.event()
 
     def read(self, seq: int) -> Event:
         """The event at place `seq`, from 1. Raises NotFoundError and DamagedLedgerError."""
@@ -247,12 +266,11 @@ class Ledger:
                 raise NotFoundError(f"{self.path} has no event {seq}; its events are 1 to {self._tip.seq}")
             if seq <= self._index.after.seq:
                 self._index_whole()
-            offset = self._index.offset(seq)
-        return self.event_at(offset)
+            return self.event_at(self._index.offset(seq))
 
     def event_at(self, offset: int) -> Event:
         """The event whose line begins at byte `offset`. Raises NotFoundError and DamagedLedgerError."""
-        with self.path.open("rb") as file:
+        with self._lock, self.path.open("rb") as file:
             file.seek(max(0, offset - 1))
             begins = 0 <= offset < self._tip.size and (offset == 0 or file.read(1) == b"\n")
             raw = file.readline()
@@ -286,6 +304,9 @@ class Ledger:
     # -- opening -----------------------------------------------------------------------------------------------------
 
     def _load(self, checkpoint: Checkpoint | None) -> None:
+        if (unfinished := self.path.with_name(REWRITE_NAME)).exists():
+            unfinished.unlink()
+        named = set[str]()
         if checkpoint is not None and _ends_at(self.path, self.timeline, checkpoint):
             self._tip, self._index = checkpoint, _Index(checkpoint)
             places = walk(self.path, self.timeline, checkpoint)
@@ -295,7 +316,17 @@ class Ledger:
         for placed in places:
             self._index.add(placed.before.size, placed.id)
             self._tip = placed.tip
+            named.update(named_as_erased(placed.line))
         self._quarantine()
+        if named:
+            self._finish_erasing(named)
+
+    def _finish_erasing(self, named: Collection[str]) -> None:
+        """Erase what a receipt names and is still there: by a writer that appends the receipt first, say."""
+        places = walk(self.path, self.timeline, end=self._tip.size)
+        left = {placed.id for placed in places if placed.id in named and placed.line.body != b"null"}
+        if left:
+            self._rewrite(left, None)
 
     def _index_whole(self) -> None:
         index = _Index(EMPTY)
@@ -370,6 +401,56 @@ class Ledger:
             # After a failed fsync the kernel may hold pages that never reach the disk: reopen before the next append.
             self._cut_back()
             raise LedgerWriteError(_failure(self.path, "written", error)) from error
+
+    def _rewrite(self, erased: Collection[str], receipt: Sealed | None) -> Event | None:
+        """Put a copy without the bodies of `erased` and with the receipt at its end in the place of the file."""
+        new = self.path.with_name(REWRITE_NAME)
+        descriptor = -1
+        try:
+            descriptor = os.open(new, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            _keep_access(self._descriptor, descriptor)
+            index, tip = self._copied(descriptor, erased)
+            event, line = (None, b"") if receipt is None else _after(tip, receipt, self.timeline)
+            if event is not None:
+                _write_all(descriptor, line)
+                index.add(event.offset, event.id)
+                tip = Checkpoint(event.seq, event.hash, event.end)
+            # The old file holds the only other copy: the new one must be whole before it goes.
+            if verify(new, self.timeline) != Verification(tip, 0):
+                raise OSError(errno.EIO, "the copy that was written differs from what was meant")
+            os.fsync(descriptor)
+            new.replace(self.path)
+        except BaseException as error:
+            if descriptor >= 0:
+                os.close(descriptor)
+            new.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise LedgerWriteError(_failure(self.path, "rewritten", error)) from error
+            raise
+        stale, self._descriptor, self._identity = self._descriptor, descriptor, _identity(descriptor)
+        self._index, self._tip, self._suspect = index, tip, False
+        os.close(stale)
+        try:
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise LedgerWriteError(_failure(self.path, "rewritten for good", error)) from error
+        return event
+
+    def _copied(self, descriptor: int, erased: Collection[str]) -> tuple[_Index, Checkpoint]:
+        """Write every line to `descriptor`, without the bodies of `erased`. Returns where the lines are now."""
+        index, tip, missing = _Index(EMPTY), EMPTY, set(erased)
+        with self.path.open("rb") as old, os.fdopen(os.dup(descriptor), "wb", 1 << 20) as copy:
+            for placed in walk(self.path, self.timeline, end=self._tip.size):
+                line = old.read(placed.tip.size - placed.before.size)
+                if placed.id in missing:
+                    missing.remove(placed.id)
+                    line = without_body(line)
+                copy.write(line)
+                index.add(tip.size, placed.id)
+                tip = Checkpoint(placed.tip.seq, placed.tip.hash, tip.size + len(line))
+        if missing:
+            raise NotFoundError(f"{self.path} has no event {min(missing)!r}; nothing was erased")
+        return index, tip
 
     def _cut_back(self) -> bool:
         """Whether the file is again as it was before the failed write."""
@@ -469,6 +550,23 @@ class FolderLock:
 # -- lines ------------------------------------------------------------------------------------------------------------
 
 
+def _walk_file(
+    file: BinaryIO, path: Path, timeline: str | None, start: Checkpoint, end: int | None
+) -> Iterator[Placed]:
+    tip = start
+    file.seek(start.size)
+    while tip.size != end and (raw := file.readline()).endswith(b"\n"):
+        line = _checked(path, raw, tip, timeline)
+        timeline = line.envelope["timeline"]
+        placed = Placed(line, tip, Checkpoint(tip.seq + 1, line.envelope["hash"], tip.size + len(raw)))
+        yield placed
+        tip = placed.tip
+
+
+def _after(tip: Checkpoint, sealed: Sealed, timeline: str) -> tuple[Event, bytes]:
+    return write_line(sealed, tip.seq + 1, timeline, tip.hash, tip.size)
+
+
 def _walk_whole(path: Path, timeline: str | None, checkpoint: Checkpoint | None) -> Iterator[Placed]:
     """Every whole line; also checks that no id comes twice and that the checkpoint's event is there."""
     ids, tip, reached = set[str](), EMPTY, checkpoint in (None, EMPTY)
@@ -563,7 +661,7 @@ def _open(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_CREAT, 0o600)
     for folder in {path.parent, *(folder.parent for folder in missing)}:
-        _sync_folder(folder)
+        sync_folder(folder)
     return descriptor
 
 
@@ -571,7 +669,22 @@ def _open_existing(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
 
 
-def _sync_folder(folder: Path) -> None:
+def _keep_access(old: int, new: int) -> None:
+    """Give a new file the mode and the owner of the old one; the owner only where that is allowed."""
+    status = os.fstat(old)
+    os.fchmod(new, stat.S_IMODE(status.st_mode))
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(PermissionError):
+            os.fchown(new, status.st_uid, status.st_gid)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(data)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable: files made, renamed and deleted in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -589,7 +702,7 @@ def _write_new(path: Path, data: bytes) -> Path:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
     return target
 
 

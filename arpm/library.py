@@ -6,13 +6,18 @@ Shared by every timeline of the service. Knows nothing about turns.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from arpm.canonical import digest
+from arpm.catalogue import KNOWLEDGE as KNOWLEDGE
 from arpm.catalogue import Catalogue, DocumentRow
 from arpm.clock import Clock
 from arpm.documents import Document
 from arpm.errors import InputError, NotFoundError
+from arpm.events import Event
 from arpm.ids import new_id
 from arpm.ledger import Checkpoint
 from arpm.store import Store
@@ -21,7 +26,6 @@ from retrieval.config import RetrievalConfig
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.knowledge import KnowledgeIndex
 
-KNOWLEDGE = "knowledge"
 CHUNKING = {"child": 200, "parent": 600}
 
 
@@ -31,7 +35,7 @@ class Library:
     def __init__(self, logs: Path, catalogue: Catalogue, embedder: Embedder, clock: Clock) -> None:
         self._catalogue = catalogue
         self._clock = clock
-        self._store = Store(logs / KNOWLEDGE, KNOWLEDGE, catalogue, clock)
+        self._store = Store(logs / KNOWLEDGE, KNOWLEDGE, catalogue, clock, embedder)
         self._embedder = embedder
         self._index = KnowledgeIndex(embedder)
         # Held while the index changes and while it is searched, so that a turn record names the very documents that
@@ -101,6 +105,31 @@ class Library:
             self._index.remove(document.id)
             self._tip = Checkpoint(event.seq, event.hash, event.end)
 
+    def events(self) -> Iterator[Event]:
+        """Every event of the knowledge ledger, oldest first."""
+        return self._store.events()
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Let nothing be written to the knowledge base meanwhile but by this thread. Searches go on."""
+        self._catch_up()
+        with self._writing, self._store.still():
+            yield
+
+    def erase(self, body: dict[str, Any]) -> Event:
+        """Erase the document that a receipt names, within `still`: see `arpm.erasure`."""
+        event = self._store.erase(body, at=self._clock.now())
+        with self._lock:
+            self._take_out_erased()
+            self._tip = Checkpoint(event.seq, event.hash, event.end)
+        return event
+
+    def _take_out_erased(self) -> None:
+        there = {row.id for row in self._catalogue.documents()}
+        for id in self._index.documents():
+            if id not in there:
+                self._index.remove(id)
+
     def document(self, id: str) -> DocumentRow:
         """One document by id. Raises NotFoundError."""
         for row in self._catalogue.documents():
@@ -122,5 +151,6 @@ class Library:
                     self._index.add(row.id, self._catalogue.chunks(row.id))
                 elif row.removed_at is not None and row.id in self._index:
                     self._index.remove(row.id)
+            self._take_out_erased()
             with self._lock:
                 self._tip = self._store.ledger.tip

@@ -7,19 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from arpm.catalogue import TurnRow
 from arpm.ledger import Checkpoint
-from arpm.library import Library
+from arpm.lived import Lived
 from arpm.stages import Stopwatch
-from arpm.timeline import Timeline
 from governance.config import GovernanceConfig
 from governance.decay import Moment
 from governance.policy import Governed, Situation, govern
 from retrieval.candidates import Candidate, Query
-from retrieval.embedding.base import Embedder
+from retrieval.config import RetrievalConfig
+from retrieval.embedding.base import Embedder, Vectors
 from retrieval.text import language
+
+
+class Searched(Protocol):
+    """The knowledge base as a turn needs it: candidates, and where its ledger stood when they were found."""
+
+    def search(self, query: Query, vector: Vectors, config: RetrievalConfig) -> tuple[Checkpoint, list[Candidate]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +40,8 @@ class Recalled:
 
 def recall(
     message: str,
-    timeline: Timeline,
-    library: Library,
+    timeline: Lived,
+    library: Searched,
     embedder: Embedder,
     config: GovernanceConfig,
     moment: Moment,

@@ -136,8 +136,29 @@ class Service:
             if id not in self._timelines:
                 if not is_id(id, "t") or not (self.logs / id / "ledger.jsonl").exists():
                     raise NotFoundError(f"there is no timeline {id!r}; `arpm timelines` lists those there are")
-                self._timelines[id] = Timeline(self.logs / id, self.catalogue, self.embedder, self.clock)
+                self._timelines[id] = self._opened(id)
             return self._timelines[id]
+
+    def _opened(self, id: str) -> Timeline:
+        timeline = Timeline(self.logs / id, self.catalogue, self.embedder, self.clock)
+        try:
+            # The ledger of a timeline that was erased as a whole holds receipts and nothing else.
+            self.catalogue.timeline(id)
+        except NotFoundError:
+            timeline.close()
+            raise
+        return timeline
+
+    def open_timelines(self) -> list[Timeline]:
+        """The timelines that are open, which are those that can be answering."""
+        with self._opening:
+            return list(self._timelines.values())
+
+    def leave(self, id: str) -> None:
+        """Close a timeline that was erased."""
+        with self._opening:
+            if id in self._timelines:
+                self._timelines.pop(id).close()
 
     def create_timeline(
         self,
@@ -329,7 +350,7 @@ class Service:
         for folder in sorted(path for path in self.logs.iterdir() if is_id(path.name, "t")):
             progress(folder.name)
             try:
-                Store(folder, folder.name, self.catalogue, self.clock).close()
+                Store(folder, folder.name, self.catalogue, self.clock, self.embedder).close()
             except ArpmError as error:
                 damaged.append(Damage(folder.name, str(error)))
         return damaged

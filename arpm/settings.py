@@ -68,6 +68,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("upload_limit", int, 33_554_432, "Largest document or import in bytes.", low=1, high=2**31),
     Setting("cache", Path, None, "Folder of the converted embedded model; unset: the user's cache folder."),
     Setting("data", Path, None, "Folder of the data sets that benchmarks read."),
+    Setting("key", Path, None, "Key file that signs checkpoints; unset: in the user's configuration folder."),
 )
 
 _REMOTE, _FOLDER = ("openai",), ("transformers",)
@@ -151,6 +152,7 @@ class Settings:
     upload_limit: int = 33_554_432
     cache: Path | None = None
     data: Path | None = None
+    key: Path | None = None
     models: tuple[ModelSettings, ...] = ()
 
     def __post_init__(self) -> None:

@@ -22,9 +22,9 @@ from arpm.errors import ArpmError, InputError
 from arpm.events import Event
 from arpm.generation.base import Backend, GenerationError, GenerationRequest, PromptStyle, Sampling
 from arpm.ids import new_id
-from arpm.library import Library
+from arpm.lived import Lived
 from arpm.prompt import Exchange, PromptParts, build, prompt_digest, shown_evidence
-from arpm.recall import Recalled, recall
+from arpm.recall import Recalled, Searched, recall
 from arpm.record import Framed, answer_rows, candidate_row, evidence_row, failure_rows, stopped_rows
 from arpm.stages import StageName, Stopwatch
 from arpm.timeline import Timeline
@@ -59,7 +59,7 @@ class Watch:
 class Tools:
     """What a turn works with besides its timeline."""
 
-    library: Library
+    library: Searched
     embedder: Embedder
     backend: Backend
     sampling: Sampling
@@ -106,12 +106,11 @@ def take_turn(timeline: Timeline, asked: Asked, tools: Tools, watch: Watch) -> E
             raise TurnFailedError(composed.cause, event) from composed.cause
         with timer.stage("recorded"):
             event = timeline.commit("turn", composed.body, composed.at)
-            timeline.admit(event)
     return event
 
 
 def compose(
-    timeline: Timeline,
+    timeline: Lived,
     asked: Asked,
     config: GovernanceConfig,
     preset: str,
@@ -119,36 +118,51 @@ def compose(
     watch: Watch,
     timer: Stopwatch,
 ) -> Composed:
-    """Search, govern, prompt, generate and parse, without writing anything: a whole turn, or a rehearsal of one."""
-    framed = _framed(timeline, asked, config, preset, tools, timer)
+    """A whole turn up to its record, or a rehearsal of one: nothing is written."""
+    framed = frame(timeline, asked, config, preset, tools, timer)
     at = framed.moment.at
     try:
-        window = _window(timeline, framed, tools.backend)
-        recalled = recall(
-            asked.message,
-            timeline,
-            tools.library,
-            tools.embedder,
-            config,
-            framed.moment,
-            seen=_seen(window, tools.backend.prompt_style),
-            without=_own_memory(timeline, framed),
-            count=tools.backend.count_tokens,
-            timer=timer,
-        )
-        with timer.stage("prompted"):
-            instructions = _instructions(timeline, config, tools.backend)
-            request = _request(timeline, framed, tools, recalled, window, instructions)
-            framed = replace(framed, prompt=_prompt_row(request, tools.backend))
+        prepared = prepare(timeline, framed, tools, timer)
+        framed = replace(framed, prompt=prepared.row)
         with timer.stage("answered"):
             shown = Shown(watch.text, watch.restart)
-            reply = answer(tools.backend, request, config, language(asked.message), shown, watch.cancel)
+            reply = answer(tools.backend, prepared.request, config, language(asked.message), shown, watch.cancel)
     except GenerationError as error:
         return Composed("turn_failed", framed.body() | failure_rows(error), at, error)
     if reply.finish == "cancelled":
         return Composed("turn_failed", framed.body() | stopped_rows(reply), at)
-    context = _context(timeline, framed, tools, recalled, window, instructions)
-    return Composed("turn", framed.body() | context | _outcome(reply, request, config), at)
+    return Composed("turn", framed.body() | prepared.context | _outcome(reply, prepared.request, config), at)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A turn before the model is called: the request, its row in the record, and what was shown and why."""
+
+    request: GenerationRequest
+    row: dict[str, Any]
+    context: dict[str, Any]
+
+
+def prepare(timeline: Lived, framed: Framed, tools: Tools, timer: Stopwatch) -> Prepared:
+    """Search both memories, govern what they bring back, and build the prompt. Raises GenerationError."""
+    window = _window(timeline, framed, tools.backend)
+    recalled = recall(
+        framed.message,
+        timeline,
+        tools.library,
+        tools.embedder,
+        framed.config,
+        framed.moment,
+        seen=_seen(window, tools.backend.prompt_style),
+        without=_own_memory(timeline, framed),
+        count=tools.backend.count_tokens,
+        timer=timer,
+    )
+    with timer.stage("prompted"):
+        instructions = _instructions(timeline, framed.config, tools.backend)
+        request = _request(timeline, framed, tools, recalled, window, instructions)
+        row = _prompt_row(request, tools.backend)
+    return Prepared(request, row, _context(timeline, framed, tools, recalled, window, instructions))
 
 
 def checked_message(message: str) -> str:
@@ -174,7 +188,7 @@ def learn_instructions(timeline: Timeline, message: str, round: int) -> None:
                 timeline.retire_instruction(meant.id, item.text, by="rule", round=round)
 
 
-def _window(timeline: Timeline, framed: Framed, backend: Backend) -> list[TurnRow]:
+def _window(timeline: Lived, framed: Framed, backend: Backend) -> list[TurnRow]:
     """The last rounds of the session that fit the window's budget; the oldest yield."""
     kept: list[TurnRow] = []
     spent = 0
@@ -186,7 +200,7 @@ def _window(timeline: Timeline, framed: Framed, backend: Backend) -> list[TurnRo
     return kept[::-1]
 
 
-def _own_memory(timeline: Timeline, framed: Framed) -> tuple[str, ...]:
+def _own_memory(timeline: Lived, framed: Framed) -> tuple[str, ...]:
     """The memory that the round has already, when it is answered again."""
     own = timeline.memory_of_round(framed.moment.round) if framed.replaces else None
     return (own,) if own else ()
@@ -200,15 +214,16 @@ def _seen(window: Sequence[TurnRow], style: PromptStyle) -> Sequence[TurnRow]:
     return window if style == "full" else ()
 
 
-def _instructions(timeline: Timeline, config: GovernanceConfig, backend: Backend) -> tuple[Instruction, ...]:
+def _instructions(timeline: Lived, config: GovernanceConfig, backend: Backend) -> tuple[Instruction, ...]:
     if not config.instructions_enabled:
         return ()
     return prefix(timeline.active_instructions(), config.instructions_budget, backend.count_tokens).shown
 
 
-def _framed(
-    timeline: Timeline, asked: Asked, config: GovernanceConfig, preset: str, tools: Tools, timer: Stopwatch
+def frame(
+    timeline: Lived, asked: Asked, config: GovernanceConfig, preset: str, tools: Tools, timer: Stopwatch
 ) -> Framed:
+    """What is known of a turn before anything is searched."""
     moment = timeline.moment()
     if asked.replaces:
         moment = replace(moment, round=moment.round - 1)
@@ -229,7 +244,7 @@ def _framed(
 
 
 def _request(
-    timeline: Timeline,
+    timeline: Lived,
     framed: Framed,
     tools: Tools,
     recalled: Recalled,
@@ -267,7 +282,7 @@ def _prompt_row(request: GenerationRequest, backend: Backend) -> dict[str, Any]:
 
 
 def _context(
-    timeline: Timeline,
+    timeline: Lived,
     framed: Framed,
     tools: Tools,
     recalled: Recalled,

@@ -81,7 +81,7 @@ class ExperienceIndex:
             beside = self._beside[key]
             before = next((self._atoms[k] for k in beside if k < key), None)
             after = [k for k in beside if k > key]
-            contexts = [self._embedder.encode_document([_in_context(before, self._atoms[k])])[0] for k in after]
+            contexts = [self._embedder.encode_document([text_in_context(before, self._atoms[k])])[0] for k in after]
             with self._lock:
                 self._take_out(key)
                 for k, context in zip(after, contexts, strict=True):
@@ -139,7 +139,7 @@ class ExperienceIndex:
         before = {id: self._atoms[keys[-1]] for id, keys in self._sessions.items()}
         texts = []
         for atom in atoms:
-            texts.append(_in_context(before.get(atom.session), atom))
+            texts.append(text_in_context(before.get(atom.session), atom))
             before[atom.session] = atom
         return texts
 
@@ -205,7 +205,7 @@ class ExperienceIndex:
         )
 
 
-def _in_context(before: Experience | None, atom: Experience) -> str:
+def text_in_context(before: Experience | None, atom: Experience) -> str:
     """The atom's text behind the text of the turn before it, if there is one."""
     return f"{before.text}\n{atom.text}" if before else atom.text
 

@@ -56,6 +56,11 @@ class KnowledgeIndex:
     def __contains__(self, document: str) -> bool:
         return document in self._documents
 
+    def documents(self) -> list[str]:
+        """The ids of the documents that are searched."""
+        with self._lock:
+            return list(self._documents)
+
     def add(self, document: str, chunks: Sequence[KnowledgeChunk]) -> None:
         """Index the chunks of one document. Raises ValueError for a document that is already there, or for a chunk
         without children. When embedding fails, nothing was added.

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from arpm.generation.base import Generation, GenerationError, GenerationRequest, LabelledEvidence, OnText, PromptStyle
+from arpm.generation.token_estimate import estimated_tokens
 from arpm.service import Service
 from arpm.settings import Settings
 from retrieval.embedding.base import Embedder
@@ -81,7 +82,7 @@ class ScriptedBackend:
         return Generation(sent, "stop", None, None, 0.0, 0.0)
 
     def count_tokens(self, text: str) -> int:
-        return len(text) // 4 + 1
+        return estimated_tokens(text)
 
     @property
     def system(self) -> str:

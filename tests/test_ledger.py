@@ -165,8 +165,30 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
             "by": "hand",
         },
         "memory_released": {"memories": ["m-1"], "reason": "it was right", "by": "hand"},
-        "memory_erased": {"memories": ["m-1"], "events": ["e-7"], "reason": "asked by the user", "by": "hand"},
-        "review": {"event": "e-7", "verdict": "wrong", "note": None, "by": "auditor"},
+        "memory_erased": {
+            "scope": {"by": "session", "value": "s-1"},
+            "memories": ["m-1"],
+            "events": ["e-7"],
+            "turns": [{"event": "e-7", "round": 2, "replaces": None}],
+            "rounds": 2,
+            "instructions": ["i-1"],
+            "retired": [{"instruction": "i-2", "at": "2026-03-01T09:30:00+08:00"}],
+            "sources": [DIGEST],
+            "reason": "asked by the user",
+            "by": "hand",
+        },
+        "review": {
+            "event": "e-7",
+            "reviewer": "陈",
+            "support": "yes",
+            "correct": "unsure",
+            "quote": "我住在上海",
+            "memory": "m-2",
+            "reason": "The address may be an old one.",
+            "pending": True,
+            "automatic": {"support": True, "answer": None, "correct": True},
+            "supersedes": None,
+        },
         "feedback": {"round": 3, "rating": "down", "note": "not true"},
         "config_changed": {"changes": {"history_k": {"from": 5, "to": 8}}, "preset": None},
         "imported": {
@@ -409,8 +431,15 @@ class TestReadersRefuseWhatTheyDoNotKnow:
     def test_an_envelope_that_breaks_its_schema_is_damage(self, tmp_path: Path) -> None:
         with open_ledger(tmp_path) as ledger:
             ledger.append(feedback())
-        ledger.path.write_bytes(rehashed({**json.loads(ledger.path.read_bytes()), "session": 5}))
+        event = json.loads(ledger.path.read_bytes())
+        ledger.path.write_bytes(rehashed({**event, "session": 5}))
         with pytest.raises(DamagedLedgerError, match="its envelope does not follow its schema"):
+            open_ledger(tmp_path)
+        ledger.path.write_bytes(rehashed({**event, "at": "2026-02-30T00:00:00+00:00"}))
+        with pytest.raises(DamagedLedgerError, match="its time 2026-02-30T00:00:00"):
+            open_ledger(tmp_path)
+        ledger.path.write_bytes(rehashed({**event, "kind": ["feedback"]}))
+        with pytest.raises(UnknownEventError):
             open_ledger(tmp_path)
 
 

@@ -32,7 +32,7 @@ from arpm.generation.base import (
     Sampling,
 )
 from arpm.generation.evidence_choice import rank
-from arpm.generation.local_model import CONTEXT_TOKENS, MODEL, LoadedModel, load
+from arpm.generation.local_model import CONTEXT_TOKENS, MODEL, LoadedModel, LoadedTokenizer, load, load_tokenizer
 from arpm.generation.local_reply import CLOSING, best, opening, response_grammar
 from arpm.generation.question_likelihood import QuestionLikelihood
 from retrieval.text import usable
@@ -59,6 +59,7 @@ class LocalBackend:
         self._loading = threading.Lock()
         self._turn = threading.Lock()
         self._loaded: LoadedModel | None = None
+        self._counting: LoadedTokenizer | None = None
         self._likelihood: QuestionLikelihood | None = None
 
     def rank(self, question: str, evidence: Sequence[LabelledEvidence]) -> tuple[str, ...]:
@@ -94,7 +95,7 @@ class LocalBackend:
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of `text`, by the model's own tokenizer. Raises GenerationError of kind "load"."""
-        return self._model().count(text)
+        return self._tokenizer().count(text)
 
     @contextmanager
     def _in_turn(self, reply: _Reply) -> Iterator[None]:
@@ -107,6 +108,15 @@ class LocalBackend:
         finally:
             if held:
                 self._turn.release()
+
+    def _tokenizer(self) -> LoadedTokenizer:
+        """The model's tokenizer, by itself as long as nothing else of the model is needed."""
+        with self._loading:
+            if self._loaded is not None:
+                return self._loaded
+            if self._counting is None:
+                self._counting = load_tokenizer(self._cache)
+            return self._counting
 
     def _model(self) -> LoadedModel:
         with self._loading:

@@ -13,6 +13,7 @@ import importlib.util
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,10 @@ _DEVICE = "CPU"
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedModel:
-    """A model that is ready: `folder` holds its OpenVINO form, `pipeline` generates, `tokenizer` counts."""
+class LoadedTokenizer:
+    """The model's tokenizer, which is there in under a second; `folder` holds the model's OpenVINO form."""
 
     folder: Path
-    pipeline: Any
     tokenizer: Any
 
     def token_ids(self, text: str) -> Any:
@@ -46,24 +46,47 @@ class LoadedModel:
         return int(self.token_ids(text).shape[1]) if text else 0
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedModel(LoadedTokenizer):
+    """A model that is ready: `pipeline` generates."""
+
+    pipeline: Any
+
+
 def load(cache: Path | None = None) -> LoadedModel:
     """Load the packaged model, converting it on the first start. Raises GenerationError of kind "load".
 
     `cache` (default: `default_cache()`) keeps the converted form, about 100 MB; a later start takes half the time.
     """
+    folder = _converted(cache)
+    pipeline = _ready(folder, lambda: openvino_genai.LLMPipeline(str(folder), _DEVICE))
+    return LoadedModel(folder, pipeline.get_tokenizer(), pipeline)
+
+
+def load_tokenizer(cache: Path | None = None) -> LoadedTokenizer:
+    """Load the model's tokenizer alone; `cache` and errors as in `load`."""
+    folder = _converted(cache)
+    return LoadedTokenizer(folder, _ready(folder, lambda: openvino_genai.Tokenizer(str(folder))))
+
+
+def _converted(cache: Path | None) -> Path:
+    """The folder of the model's OpenVINO form, made when it is not there yet."""
     gguf = packaged_gguf()
     folder = (cache or default_cache()) / _form_name(gguf)
+    if not folder.is_dir():
+        _ready(folder, lambda: _convert(gguf, folder))
+    return folder
+
+
+def _ready(folder: Path, make: Callable[[], Any]) -> Any:
     try:
-        if not folder.is_dir():
-            _convert(gguf, folder)
-        pipeline = openvino_genai.LLMPipeline(str(folder), _DEVICE)
+        return make()
     except (OSError, RuntimeError) as error:
         raise GenerationError(
             "load",
             f"The embedded model could not be loaded from {folder} ({error}). "
             f"Delete that folder and try again; if its disk is full or read-only, set ARPM_CACHE to another folder.",
         ) from error
-    return LoadedModel(folder, pipeline, pipeline.get_tokenizer())
 
 
 def default_cache() -> Path:

@@ -33,7 +33,9 @@ CREATE TABLE IF NOT EXISTS vectors (
 PRAGMA user_version = {_VERSION};
 """
 # In WAL mode a kill of the process loses nothing that was committed; only a power cut may lose the newest vectors.
-_SETTINGS = "PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+_SETTINGS = (
+    "PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
+)
 _LOOKUP = 500  # Digests in one SELECT.
 _COMMIT = 256  # Texts embedded between two commits: what an interrupt may lose.
 _BUSY_SECONDS = 5.0  # How long another process may hold the file before an operation gives up.
@@ -170,6 +172,9 @@ class _VectorTable:
         try:
             with self._connection:
                 self._connection.executemany("DELETE FROM vectors WHERE digest = ?", [(d,) for d in digests])
+            erased = self._connection.total_changes - before
+            # Overwriting alone leaves copies where rows have moved from page to page.
+            self._connection.execute("VACUUM")
             # Without this the old pages would stay in the write-ahead log.
             (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.DatabaseError as error:
@@ -179,7 +184,7 @@ class _VectorTable:
             return 0
         if busy:
             raise sqlite3.OperationalError(f"{self._path} is in use by another process; stop it and erase again")
-        return self._connection.total_changes - before
+        return erased
 
     def _open(self) -> sqlite3.Connection:
         try:

@@ -1,0 +1,135 @@
+"""`arpm erase`: what an erasure would reach, and erasing for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from arpm.cli.options import Options, json_option
+from arpm.cli.output import emit, note, say
+
+if TYPE_CHECKING:
+    from arpm.erasure import Reach, Receipt, What
+    from arpm.service import Service
+
+# Items of each kind that are shown before the person confirms; --json shows all.
+SHOWN = 10
+
+
+@click.command()
+@click.argument("memories", nargs=-1, metavar="[MEMORY]...")
+@click.option("--session", help="Erase everything that was said in a session of a timeline.")
+@click.option("--timeline", help="Erase everything of a user with a character; with --session, whose session it is.")
+@click.option("--document", help="Erase a document of the knowledge base.")
+@click.option("--dry-run", is_flag=True, help="Only show what it would reach.")
+@click.option("--yes", is_flag=True, help="Do not ask for the words that confirm it.")
+@click.option("--reason", default="", help="Why; part of the record, so never what is erased.")
+@json_option
+@click.pass_obj
+def erase(
+    options: Options,
+    memories: tuple[str, ...],
+    session: str | None,
+    timeline: str | None,
+    document: str | None,
+    dry_run: bool,
+    yes: bool,
+    reason: str,
+    as_json: bool,
+) -> None:
+    """Erase memories for good, a session, a whole timeline or a document.
+
+    A MEMORY is named by its id, a turn that never became one by its event id or as TIMELINE:ROUND. The words go from
+    the ledger, the caches and the indexes; a receipt stays. Later replies that were made with them in view are listed
+    and stay too.
+    """
+    from arpm.erasure import erase as erase_for_good
+    from arpm.erasure import reach
+
+    with options.service() as service:
+        what = _named(service, memories, session, timeline, document)
+        found = reach(service, what)
+        if dry_run:
+            if as_json:
+                emit({"reach": reach_data(found), "receipt": None})
+            else:
+                say("\n".join(_told(found, "would go")))
+            return
+        if not yes:
+            for line in _told(found, "will go"):
+                note(line)
+            typed = click.prompt(f"This cannot be undone. Type “{found.confirm}” to go ahead", err=True, default="")
+        receipt, done = erase_for_good(service, what, found.confirm if yes else typed, reason)
+    if as_json:
+        emit({"reach": reach_data(done), "receipt": receipt})
+        return
+    say(_receipt(receipt))
+    for line in () if not yes else _left(done):
+        note(line)
+
+
+def reach_data(found: Reach) -> dict[str, Any]:
+    """A reach as JSON has it: `events` is how many there are."""
+    names = ("confirm", "memories", "instructions", "prompts", "replies", "files")
+    return {**{name: getattr(found, name) for name in names}, "events": len(found.events)}
+
+
+def _named(
+    service: Service, memories: tuple[str, ...], session: str | None, timeline: str | None, document: str | None
+) -> What:
+    from arpm.erasure import What, of_memories
+
+    if memories and not (session or timeline or document):
+        return of_memories(service.catalogue, memories)
+    if not (memories or session or timeline or document):
+        raise click.UsageError("Name memories, --session, --timeline or --document.")
+    if session and not (memories or timeline or document):
+        timeline = service.catalogue.timeline_of_session(session)
+    return What(timeline=timeline, memories=memories, session=session, document=document)
+
+
+def _told(found: Reach, verb: str) -> Iterator[str]:
+    yield f"{_many(len(found.memories), 'memory', 'memories')} and {_records(len(found.events))} {verb}."
+    yield from _listed(f"{item.id}  {_round(item.round)}{item.text}" for item in found.memories)
+    if found.instructions:
+        yield f"{_many(len(found.instructions), 'instruction', 'instructions')} along with it:"
+        yield from _listed(f"{item.id}  {item.text}" for item in found.instructions)
+    yield from _left(found)
+    yield f"Files written anew or deleted: {', '.join(found.files) or 'none'}"
+
+
+def _left(found: Reach) -> Iterator[str]:
+    if found.prompts:
+        prompts = _many(len(found.prompts), "later prompt", "later prompts")
+        yield f"{prompts} showed it and cannot be rebuilt afterwards:"
+        yield from _listed(f"{item.timeline}:{item.round}  {', '.join(item.labels)}" for item in found.prompts)
+    if found.replies:
+        replies = _many(len(found.replies), "later reply", "later replies")
+        yield f"{replies}, made with it in view, will stay; look whether they repeat it:"
+        yield from _listed(f"{item.timeline}:{item.round}  {item.text}" for item in found.replies)
+
+
+def _listed(lines: Iterator[str]) -> Iterator[str]:
+    everything = list(lines)
+    yield from (f"  {line}" for line in everything[:SHOWN])
+    if len(everything) > SHOWN:
+        yield f"  … and {len(everything) - SHOWN} more; --json lists all"
+
+
+def _round(round: int | None) -> str:
+    return f"round {round}: " if round is not None else ""
+
+
+def _receipt(receipt: Receipt) -> str:
+    memories = _many(len(receipt.memories), "memory", "memories")
+    return f"Erased {memories} and {_records(len(receipt.events))}. Receipt: {receipt.event}"
+
+
+def _records(number: int) -> str:
+    return _many(number, "ledger record", "ledger records")
+
+
+def _many(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
