@@ -4,16 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SHELL := /bin/bash
+APT_OPTIONS := -y -qq --no-install-recommends
+export DEBIAN_FRONTEND := noninteractive
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: run test bench install clean
+.PHONY: run test bench install tools clean
 
 run: install
 	$(BIN)/arpm demo
 	$(BIN)/arpm serve
 
-test: install
+test: install tools
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
@@ -22,6 +24,14 @@ bench: install
 	$(BIN)/python -m benchmarks
 
 install: $(STAMP)
+
+# What tests use besides Python. Where it cannot be installed nothing fails: the tests that need it are skipped and say so.
+tools:
+	@for tool in chromium strace; do \
+	  command -v $$tool >/dev/null || ! command -v apt-get >/dev/null || test "$$(id -u)" != 0 \
+	    || timeout 600 bash -c "apt-get install $(APT_OPTIONS) $$tool || { apt-get update -qq && apt-get install $(APT_OPTIONS) $$tool; }" \
+	      >/dev/null 2>&1 || echo "$$tool could not be installed; tests that need it are skipped"; \
+	done
 
 $(STAMP): requirements.txt requirements-dev.txt constraints.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ARPM needs Python 3.11 or newer; set PYTHON=python3.11, for example")'

@@ -1,7 +1,8 @@
-// The tab "Analysis": what the model said of its evidence, what broke the protocol, what was done, and the time it took.
+// The tab "Analysis": what the model said of its evidence, what broke the protocol, what was done, and the times.
 
-import { el } from "./dom.js";
+import { el, fill, notice } from "./dom.js";
 import { duration, inOrder } from "./format.js";
+import { recordOf } from "./records.js";
 import { strings } from "./strings.js";
 
 /** The analysis of a turn. */
@@ -18,10 +19,46 @@ export function analysisTab(view) {
   ];
 }
 
+/** What was wrong with what the model wrote, each fault once, repaired since or not. */
+function faultsOf({ attempts, violations }) {
+  const all = [...attempts.flatMap((attempt) => attempt.violations ?? []), ...violations];
+  const faults = new Map(all.map((item) => [`${item.kind} ${item.detail}`, item]));
+  return faults.size ? violationsList([...faults.values()]) : null;
+}
+
+/** The analysis under a reply, in a fold that loads it when it is opened. */
+export function analysisFold(turn) {
+  const inside = el("div", { class: "analysis" });
+  const words = turn.need ? strings.analysisNeed(strings.needs[turn.need] ?? turn.need) : strings.tabs.analysis;
+  const fold = el("details", { class: "fold" }, el("summary", {}, words), inside);
+  fold.addEventListener("toggle", async () => {
+    if (!fold.open || inside.childElementCount) return;
+    try {
+      const { body } = (await recordOf(turn.id)).record;
+      if (!body) fill(inside, el("p", { class: "hint" }, strings.erased));
+      else
+        fill(
+          inside,
+          analysisFacts(body.analysis),
+          faultsOf(body),
+          body.repairs.length ? repairsList(body.repairs) : null,
+        );
+    } catch (error) {
+      fold.open = false;
+      notice(error.message, strings.dismiss);
+    }
+  });
+  return fold;
+}
+
 const section = (title, ...children) => el("section", {}, el("h3", {}, title), children);
 
 function facts(pairs) {
-  return el("dl", { class: "facts" }, pairs.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+  return el(
+    "dl",
+    { class: "facts" },
+    pairs.map(([name, value]) => [el("dt", {}, name), el("dd", { dir: "auto" }, value)]),
+  );
 }
 
 function errorPart(body) {
@@ -29,37 +66,60 @@ function errorPart(body) {
     strings.error,
     el("p", {}, `${body.error.text} (${body.error.kind})`),
     el("p", { class: "hint" }, strings.failedSafe),
-    body.partial ? [el("h4", {}, strings.partial), el("p", { class: "words" }, body.partial)] : null,
+    body.partial ? [el("h4", {}, strings.partial), el("p", { class: "words", dir: "auto" }, body.partial)] : null,
   );
 }
 
 function analysisPart(analysis) {
-  if (!analysis || !(analysis.text || analysis.need || analysis.cited.length)) {
-    return section(strings.tabs.analysis, el("p", { class: "hint" }, strings.noAnalysis));
-  }
+  if (!hasAnalysis(analysis)) return section(strings.tabs.analysis, analysisFacts(analysis));
   return section(
     strings.tabs.analysis,
-    facts([
-      [strings.need, analysis.need ?? "–"],
-      [strings.labels, analysis.cited.join(", ") || strings.none],
-      [strings.check, analysis.check ?? "–"],
-    ]),
-    el("details", {}, el("summary", {}, strings.analysisText), el("pre", {}, analysis.text ?? "")),
+    analysisFacts(analysis),
+    el("details", {}, el("summary", {}, strings.analysisText), el("pre", { dir: "auto" }, analysis.text ?? "")),
   );
+}
+
+const hasAnalysis = (analysis) => Boolean(analysis && (analysis.text || analysis.need || analysis.cited.length));
+
+/** What the model said of its evidence, as pairs. */
+function analysisFacts(analysis) {
+  if (!hasAnalysis(analysis)) return el("p", { class: "hint" }, strings.noAnalysis);
+  const unknown = new Set(analysis.unknown ?? []);
+  const cited = [...new Set([...analysis.cited, ...unknown])];
+  const labels = cited.map((label) => (unknown.has(label) ? `${label} (${strings.unknown})` : label));
+  return facts([
+    [strings.need, strings.needs[analysis.need] ?? analysis.need ?? "–"],
+    [strings.labels, labels.join(", ") || strings.none],
+    [strings.check, analysis.check ?? "–"],
+  ]);
 }
 
 function violationsPart(violations) {
   if (!violations.length) return section(strings.violations, el("p", { class: "hint" }, strings.noViolations));
-  const items = violations.map((item) => el("li", {}, el("span", { class: "mark" }, item.kind), " ", item.detail));
-  return section(strings.violations, el("ul", { class: "plain" }, items));
+  return section(strings.violations, violationsList(violations));
 }
 
-function repairsPart(repairs) {
+function violationsList(violations) {
+  const items = violations.map((item) =>
+    el(
+      "li",
+      {},
+      el("span", { class: "mark", title: item.kind }, strings.violationKinds[item.kind] ?? item.kind),
+      " ",
+      item.detail,
+    ),
+  );
+  return el("ul", { class: "plain" }, items);
+}
+
+const repairsPart = (repairs) => section(strings.repairs, repairsList(repairs));
+
+function repairsList(repairs) {
   const items = repairs.map((item) => {
     const words = `${strings.rungs[item.rung] ?? item.rung}: ${item.steps.join(", ")}`;
     return el("li", {}, words, " ", el("span", { class: "mark" }, item.fixed ? strings.fixed : strings.notFixed));
   });
-  return section(strings.repairs, el("ol", {}, items));
+  return el("ol", { class: "repairs" }, items);
 }
 
 function admissionPart(admission) {
@@ -82,7 +142,7 @@ function attemptsPart(attempts) {
       "details",
       {},
       el("summary", {}, strings.attempt(item.purpose, item.finish, duration(item.seconds))),
-      el("pre", {}, item.raw),
+      el("pre", { dir: "auto" }, item.raw),
     ),
   );
   return section(strings.attempts, items);

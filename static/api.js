@@ -79,6 +79,14 @@ export const api = {
   models: () => ask("GET", "/models"),
   presets: () => ask("GET", "/presets"),
   documents: () => ask("GET", "/documents"),
+  auditLedgers: () => ask("GET", "/audit/ledgers"),
+  auditEvents: (name, query = {}) => ask("GET", `/audit/ledgers/${name}/events${asQuery(query)}`),
+  auditStatistics: (query = {}) => ask("GET", `/audit/statistics${asQuery(query)}`),
+  stopAudit: (kind) => ask("POST", `/audit/${kind}/stop`, { json: {} }),
+  reviews: (id, query = {}) => ask("GET", at(id, `/reviews${asQuery(query)}`)),
+  replies: (id, reviewer) => ask("GET", at(id, `/replies${asQuery({ reviewer })}`)),
+  turnReviews: (turn) => ask("GET", `/turns/${turn}/reviews`),
+  addReview: (turn, review) => ask("POST", `/turns/${turn}/reviews`, { json: review }),
   removeDocument: (id) => ask("DELETE", `/documents/${id}`),
 
   addDocument(file) {
@@ -108,6 +116,18 @@ export const api = {
   /** Answer one message under several configs without a trace; yields what happens in each column. */
   async *compare(id, message, columns) {
     const response = await request("POST", at(id, "/compare"), { json: { message, columns } });
+    yield* readEvents(response.body);
+  },
+
+  /** Begin an audit (verify, replay, counterfactual) and yield what it tells. It goes on when nobody follows. */
+  async *audit(kind, asked, signal) {
+    const response = await request("POST", `/audit/${kind}`, { json: asked, signal });
+    yield* readEvents(response.body);
+  },
+
+  /** Yield what the last audit of a kind told and tells, from its beginning. */
+  async *followAudit(kind, signal) {
+    const response = await request("GET", `/audit/${kind}`, { signal });
     yield* readEvents(response.body);
   },
 };

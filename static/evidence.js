@@ -1,23 +1,48 @@
-// The tab "Evidence": the memories as the model read them, in prompt order.
+// The tab "Evidence": the memories as the model read them, in prompt order, and what the reply made of each.
 
 import { bar, el } from "./dom.js";
-import { score } from "./format.js";
+import { absolute, relative, score } from "./format.js";
+import { state } from "./state.js";
 import { strings } from "./strings.js";
 
 /** The evidence of a turn; the item labelled `label` is pointed at. */
 export function evidenceTab(view, label) {
   const { body } = view.record;
-  if (!body?.evidence) return el("p", { class: "empty" }, strings.noEvidenceFailed);
-  if (!body.evidence.length) return el("p", { class: "empty" }, strings.noEvidence);
+  if (!body) return el("p", { class: "empty" }, strings.erased);
+  if (!body.evidence) return el("p", { class: "empty" }, strings.noEvidenceFailed);
   const finals = finalScores(body);
-  return el("ol", { class: "evidence plain" }, body.evidence.map((item) => entry(item, view, finals, label)));
+  return [
+    unknownLabels(body),
+    body.evidence.length
+      ? [
+          el("p", { class: "hint" }, summary(body)),
+          el(
+            "ol",
+            { class: "evidence plain" },
+            body.evidence.map((item) => entry(item, view, finals, label)),
+          ),
+        ]
+      : el("p", { class: "empty" }, strings.noEvidence),
+  ];
+}
+
+function summary({ evidence, cited }) {
+  const tokens = evidence.reduce((sum, item) => sum + item.tokens, 0);
+  const used = evidence.filter(({ label }) => cited.includes(label)).length;
+  return strings.evidenceFacts(evidence.length, tokens, used);
+}
+
+/** Labels that the reply cites and the prompt did not hold. */
+function unknownLabels(body) {
+  const unknown = body.analysis?.unknown ?? [];
+  if (!unknown.length) return null;
+  const labels = unknown.map((label) => [el("span", { class: "label unbound" }, label), " "]);
+  return el("p", { class: "warning" }, labels, strings.unknownMeaning);
 }
 
 function entry(item, view, finals, label) {
   const { body } = view.record;
   const memory = view.memories[item.memory];
-  const final = finals.get(item.memory);
-  const use = body.bound.includes(item.label) ? strings.bound : body.cited.includes(item.label) ? strings.cited : null;
   return el(
     "li",
     { class: item.label === label ? "pointed" : "" },
@@ -26,19 +51,50 @@ function entry(item, view, finals, label) {
       {},
       el("span", { class: "label" }, item.label),
       el("span", {}, strings.kinds[item.route]),
-      item.cue ? el("span", {}, item.cue) : null,
-      use ? el("span", { class: "mark" }, use) : null,
+      el("span", { title: strings.fidelity[item.fidelity] }, strings.shownAs(item.fidelity)),
+      useOf(item, body),
     ),
-    memory?.source ? el("p", { class: "source" }, memory.source) : null,
-    el("p", { class: "words" }, memory ? memory.text : strings.erasedMemory),
     el(
-      "footer",
-      {},
-      final === undefined
-        ? null
-        : el("span", {}, `${strings.finalScore} `, el("span", { class: "number" }, score(final)), bar(final), strings.score(final)),
-      el("span", { class: "number" }, strings.tokens(item.tokens)),
+      "p",
+      { class: "source" },
+      sourceOf(memory),
+      dateOf(memory),
+      item.cue ? [" · ", el("span", {}, strings.cue(item.cue))] : null,
     ),
+    el("p", { class: "words", dir: "auto" }, memory ? memory.text : strings.erasedMemory),
+    el("footer", {}, finalOf(finals.get(item.memory)), el("span", { class: "number" }, strings.tokens(item.tokens))),
+  );
+}
+
+/** What the reply made of an item, as a word. */
+function useOf({ label }, { cited, bound }) {
+  if (bound.includes(label)) return el("span", { class: "mark used", title: strings.boundMeaning }, strings.bound);
+  if (cited.includes(label)) return el("span", { class: "mark used", title: strings.unbound }, strings.cited);
+  return el("span", { class: "mark" }, strings.notCited);
+}
+
+function sourceOf(memory) {
+  if (!memory) return null;
+  return el("span", {}, memory.source ?? strings.round(memory.round));
+}
+
+function dateOf(memory) {
+  if (!memory?.at) return null;
+  return [
+    " · ",
+    el("time", { datetime: memory.at, title: absolute(memory.at, state.timeline.timezone) }, relative(memory.at)),
+  ];
+}
+
+function finalOf(final) {
+  if (final === undefined) return null;
+  return el(
+    "span",
+    {},
+    `${strings.finalScore} `,
+    el("span", { class: "number" }, score(final)),
+    bar(final),
+    strings.score(final),
   );
 }
 

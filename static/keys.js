@@ -1,36 +1,50 @@
 // The keyboard: every way to use the page without a mouse that is not the browser's own.
 
-import { stop } from "./conversation.js";
 import { byId, el, fill } from "./dom.js";
 import { strings } from "./strings.js";
 
-/** Listen to the keys of the page. */
-export function startKeys() {
+/** Listen to the keys of the page. `page`: stop(), again(), closeSheets(). */
+export function startKeys(page) {
   fill(
     byId("key-list"),
     strings.keys.map(([key, meaning]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, meaning)]),
   );
+  byId("show-keys").addEventListener("click", showKeys);
+  const acts = {
+    "/": () => byId("message").focus(),
+    "?": showKeys,
+    r: () => page.again(),
+    ArrowUp: (event) => move(-1, event),
+    ArrowDown: (event) => move(1, event),
+  };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.key === "Escape") stop();
-    if (isTyping(event.target)) return;
-    const act = { "/": toMessage, "?": showKeys, ArrowUp: () => move(-1, event), ArrowDown: () => move(1, event) }[event.key];
-    if (!act) return;
+    if (event.key === "Escape") {
+      page.stop();
+      page.closeSheets();
+      // So that the other keys work.
+      if (event.target.id === "message" && !event.isComposing) event.target.blur();
+    }
+    const act = acts[event.key];
+    if (!act || isTyping(event.target)) return;
     if (event.key.length === 1) event.preventDefault();
-    act();
+    act(event);
   });
 }
 
 const isTyping = (node) => node.matches("input, textarea, select, [role=tab]");
-const toMessage = () => byId("message").focus();
 const showKeys = () => byId("keys").showModal();
 
-/** Go to the turn before or after the one that has the focus, if one has. */
+/** Go to the turn before or after the one with the focus, or to the newest; elsewhere the arrows scroll. */
 function move(step, event) {
-  const turns = [...document.querySelectorAll("#log [data-turn]")];
-  const place = turns.indexOf(document.activeElement);
-  if (place < 0 || !turns[place + step]) return;
+  const turns = [...document.querySelectorAll("#log article[data-turn]")];
+  const at = document.activeElement;
+  const place = turns.indexOf(at);
+  const isFree = at === document.body || at === byId("scroll");
+  const next = place >= 0 ? turns[place + step] : isFree && step < 0 ? turns.at(-1) : null;
+  if (!next) return;
   event.preventDefault();
-  turns[place + step].focus();
-  turns[place + step].click();
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  next.click();
 }

@@ -1,33 +1,32 @@
-// The tabs "Prompt" and "Record": what was sent to the model, and what was written to the ledger, both exact.
+// The tab "Record": what was written to the ledger, exact.
 
 import { el } from "./dom.js";
+import { copyButton } from "./markdown.js";
 import { strings } from "./strings.js";
-
-/** The prompt of a turn, message by message. */
-export function promptTab(view) {
-  if (!view.prompt) return el("p", { class: "empty" }, strings.promptLost);
-  const { digest, tokens, approximate } = view.record.body.prompt;
-  const messages = view.prompt.map((message) =>
-    el("section", { class: `prompt ${message.role}` }, el("h3", {}, strings.roles[message.role]), el("pre", {}, message.content)),
-  );
-  return [el("p", { class: "hint" }, strings.promptFacts(tokens, approximate), el("br"), el("code", {}, digest)), messages];
-}
 
 /** The record of a turn. */
 export function recordTab(view) {
   const text = JSON.stringify(view.record, null, 2);
-  const said = el("span", { role: "status", class: "hint" });
-  const copy = el("button", { type: "button" }, strings.copy);
-  copy.addEventListener("click", () => {
-    const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error("no clipboard"));
-    written.then(
-      () => (said.textContent = strings.copied),
-      () => (said.textContent = strings.copyFailed),
-    );
-  });
+  const address = `/api/v1/turns/${view.turn.id}`;
   return [
     el("p", { class: "hint" }, `${strings.hash} `, el("code", {}, view.record.hash)),
-    el("p", { class: "row" }, copy, el("a", { href: `/api/v1/turns/${view.turn.id}` }, strings.openRaw), said),
-    el("pre", { class: "json" }, text),
+    el(
+      "p",
+      { class: "row" },
+      copyButton(text, strings.copy),
+      downloadButton(view, text),
+      el("a", { href: address }, strings.openRaw),
+    ),
+    el("pre", { class: "json", tabIndex: 0 }, text),
   ];
+}
+
+function downloadButton(view, text) {
+  const save = () => {
+    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    el("a", { href: address, download: `turn-${view.turn.round}-${view.turn.id}.json` }).click();
+    // The browser has taken hold of it by then.
+    setTimeout(() => URL.revokeObjectURL(address));
+  };
+  return el("button", { type: "button", onclick: save }, strings.download);
 }

@@ -1,25 +1,29 @@
 // The drawer "Why this answer": one turn's record, a tab for each question a person may have.
 
 import { analysisTab } from "./analysis.js";
-import { api } from "./api.js";
 import { candidatesTab } from "./candidates.js";
+import { decayTab } from "./decay.js";
 import { byId, el, fill } from "./dom.js";
 import { evidenceTab } from "./evidence.js";
 import { instructionsTab } from "./instructions.js";
-import { promptTab, recordTab } from "./record.js";
+import { promptTab } from "./prompt.js";
+import { recordTab } from "./record.js";
+import { recordOf } from "./records.js";
 import { state } from "./state.js";
 import { strings } from "./strings.js";
 
-const RECORDS_KEPT = 50;
 const TABS = {
   evidence: evidenceTab,
   candidates: candidatesTab,
+  decay: decayTab,
   analysis: analysisTab,
   instructions: instructionsTab,
   prompt: promptTab,
   record: recordTab,
 };
 let current = "evidence";
+/** The tab and the turn that are in the panel: another one is read from its beginning. */
+let shown = "";
 
 /** Make the tabs. Arrow keys move between them, as readers expect of tabs. */
 export function makeTabs() {
@@ -52,22 +56,14 @@ export async function showTab(name = current, label = null) {
   }
   byId("panel").setAttribute("aria-labelledby", `tab-${name}`);
   document.body.classList.toggle("wide-why", name === "candidates");
-  const view = await viewOfSelected();
+  const view = state.selected ? await recordOf(state.selected) : null;
   // Another tab or turn may have been chosen while the record was on its way.
-  if (current !== name || (view && view.turn.id !== state.selected)) return;
+  if (current !== name || (view?.turn.id ?? null) !== state.selected) return;
   byId("why-title").textContent = view ? strings.whyRound(view.turn.round) : strings.why;
   const needsTurn = name !== "instructions";
+  const what = `${name} ${state.selected}`;
+  if (what !== shown) byId("why").scrollTop = 0;
+  shown = what;
   fill(byId("panel"), needsTurn && !view ? el("p", { class: "empty" }, strings.chooseTurn) : TABS[name](view, label));
   byId("panel").querySelector(".pointed")?.scrollIntoView({ block: "nearest" });
-}
-
-async function viewOfSelected() {
-  const id = state.selected;
-  if (!id) return null;
-  if (!state.records.has(id)) {
-    const view = await api.turn(id);
-    state.records.set(id, view);
-    if (state.records.size > RECORDS_KEPT) state.records.delete(state.records.keys().next().value);
-  }
-  return state.records.get(id);
 }

@@ -8,6 +8,7 @@ from flask import Flask
 
 from arpm.service import Service
 from arpm.web import (
+    audit,
     body,
     clock,
     compare,
@@ -15,6 +16,7 @@ from arpm.web import (
     context,
     csrf,
     documents,
+    erasures,
     errors,
     headers,
     health,
@@ -27,11 +29,28 @@ from arpm.web import (
     messages,
     openapi,
     pages,
+    reviews,
     timelines,
     turns,
 )
 
-AREAS = (pages, health, timelines, messages, turns, instructions, memories, config, clock, compare, documents, openapi)
+AREAS = (
+    pages,
+    health,
+    timelines,
+    messages,
+    turns,
+    reviews,
+    instructions,
+    memories,
+    config,
+    clock,
+    compare,
+    documents,
+    erasures,
+    audit,
+    openapi,
+)
 
 # Where `static` and `templates` are.
 ROOT = Path(__file__).parents[2]

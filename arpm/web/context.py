@@ -8,6 +8,7 @@ from typing import cast
 from flask import Flask, current_app
 
 from arpm.service import Service
+from arpm.web.audits import Audits
 from arpm.web.comparisons import Comparisons
 from arpm.web.live import LiveTurns
 
@@ -16,16 +17,17 @@ _NAME = "arpm"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The service behind an application, and the turns and comparisons that it is running."""
+    """The service behind an application, and the turns, comparisons and audits that it is running."""
 
     service: Service
     live: LiveTurns
     comparisons: Comparisons
+    audits: Audits
 
 
 def init(app: Flask, service: Service) -> None:
     """Put `service` behind `app`."""
-    app.extensions[_NAME] = Context(service, LiveTurns(service), Comparisons(service))
+    app.extensions[_NAME] = Context(service, LiveTurns(service), Comparisons(service), Audits(service))
 
 
 def context_of(app: Flask) -> Context:
@@ -46,3 +48,8 @@ def live() -> LiveTurns:
 def comparisons() -> Comparisons:
     """The running comparisons of the application that answers the present request."""
     return context_of(current_app).comparisons
+
+
+def audits() -> Audits:
+    """The audits of the application that answers the present request."""
+    return context_of(current_app).audits

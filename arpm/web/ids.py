@@ -20,6 +20,12 @@ class TurnConverter(BaseConverter):
     regex = "[0-9a-f]{32}|t-[0-9a-f]{12}:[0-9]{1,9}"
 
 
+class LedgerConverter(BaseConverter):
+    """`<ledger:name>`: a timeline's id, or `knowledge`."""
+
+    regex = "t-[0-9a-f]{12}|knowledge"
+
+
 class MemoryConverter(BaseConverter):
     """`<memory:id>`: an experience, or a chunk of a document as DOCUMENT/NUMBER."""
 
@@ -41,6 +47,7 @@ def init(app: Flask) -> None:
     app.url_map.converters |= {
         "id": IdConverter,
         "turn": TurnConverter,
+        "ledger": LedgerConverter,
         "memory": MemoryConverter,
         "number": NumberConverter,
     }

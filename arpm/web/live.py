@@ -22,7 +22,9 @@ from arpm.web import strings
 from arpm.web.errors import problem_of
 from arpm.web.views import turn_view
 
-Name = Literal["stage", "text", "restart", "turn", "failed", "column", "done"]
+TurnName = Literal["stage", "text", "restart", "turn", "failed", "column", "done"]
+AuditName = Literal["progress", "ledger", "timeline", "shift", "summary"]
+Name = TurnName | AuditName
 
 # Turns answered at the same time; more wait for their turn.
 WORKERS = 8
@@ -48,6 +50,11 @@ class Live:
         self._happened: list[Happening] = []
         self._ended = False
         self._changed = threading.Condition()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self._ended
 
     def tell(self, name: Name, data: Mapping[str, Any]) -> None:
         """Let every follower know."""
@@ -141,6 +148,12 @@ class LiveTurns:
         with self._lock:
             pair = self._running.get(timeline)
         return pair[0] if pair else None
+
+    def forget(self, timeline: str | None) -> None:
+        """Remember nothing of a timeline's turns any more, or of any with None: something of them was erased."""
+        with self._lock:
+            for key in [key for key in self._keyed if timeline in (None, key[0])]:
+                del self._keyed[key]
 
     def close(self, seconds: float) -> None:
         """Stop every turn and wait up to `seconds` for their records; no other begins."""

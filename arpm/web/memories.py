@@ -44,6 +44,8 @@ def index(timeline: str) -> dict[str, Any]:
         "memories": [experience_view(row) for row in rows[:limit]],
         "count": service().catalogue.count_memories(timeline, state=state, session=session, model=model),
         "more": len(rows) > limit,
+        "sessions": [{"id": id, "count": count} for id, count in service().catalogue.memory_sessions(timeline)],
+        "models": [{"name": name, "count": count} for name, count in service().catalogue.memory_models(timeline)],
     }
 
 

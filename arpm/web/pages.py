@@ -41,6 +41,12 @@ def panel() -> str:
     return _page("panel.html")
 
 
+@blueprint.get("/audit")
+def audit() -> str:
+    """The record and whether it holds: ledgers, replays, reviews, statistics."""
+    return _page("audit.html")
+
+
 def _page(template: str) -> str:
     settings = service().settings
     return render_template(

@@ -90,6 +90,7 @@ class Server:
         """Stop running turns, wait for their records and their streams, and end `run`."""
         context = context_of(self._app)
         context.comparisons.close()
+        context.audits.close()
         context.live.close(RECORD_SECONDS)
         self._waitress.task_dispatcher.shutdown(timeout=STREAM_SECONDS)
         with self._ending:

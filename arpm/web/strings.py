@@ -38,6 +38,12 @@ BAD_CLOCK = "body.kind: must be system, fixed or offset, got {given!r}."
 BAD_TIME = "body.at: must be an ISO 8601 time with a timezone, such as 2026-03-01T09:00:00+08:00."
 BAD_OFFSET = "body.offset_seconds: must be a number between -{limit:,} and {limit:,} (a hundred years)."
 BAD_STATE = "?state: must be one of {states}, got {given!r}."
+BAD_VERDICT = "body.{name}: must be yes, no or unsure, got {given!r}."
+AUDITING = "An audit of this kind is running already. Follow it, or stop it first."
+NO_RUN = "There was no {kind} since this server was started."
+BAD_DEPTH = "body.depth: must be arithmetic or retrieval, got {given!r}."
+BAD_STAGE = "?stage: must be session, all or a number of rounds such as 20, got {given!r}."
+MISSING_QUERY = "?{name}: is missing."
 COMPARING = "This timeline is comparing already. Stop that first."
 NO_FILE = "The upload holds no file; send one as the form field 'file' of multipart/form-data."
 MANY_FILES = "The upload holds {count} files; send one at a time."
@@ -68,6 +74,7 @@ PAGE = {
     "chat": "Chat",
     "memory": "Memory",
     "panel": "Panel",
+    "audit": "Audit",
     "skip": "Skip to the message",
     "skip_to_memories": "Skip to the memories",
     "timeline": "Timeline",
@@ -104,6 +111,7 @@ PAGE = {
     "token": "Token",
     "token_hint": "The value of ARPM_TOKEN where the server was started.",
     "wrong_token": WRONG_TOKEN,
+    "skip_to_audit": "Skip to what is shown",
     "skip_to_panel": "Skip to the panel",
     "panel_session": "Running session",
     "panel_tune": "Presets and settings",

@@ -202,10 +202,17 @@ def _marks(body: Mapping[str, Any]) -> dict[str, Any]:
         "bound": body.get("bound", []),
         "unknown": (body.get("analysis") or {}).get("unknown", []),
         "violations": [item["kind"] for item in body.get("violations", [])],
+        "faults": _faults(body),
         "repairs": [item["rung"] for item in body.get("repairs", [])],
         "admitted": body.get("admission", {}).get("admitted", False),
         "error": body.get("error"),
     }
+
+
+def _faults(body: Mapping[str, Any]) -> list[str]:
+    """What was wrong with the model's outputs, repaired since or not, each kind once."""
+    found = (item["kind"] for attempt in body.get("attempts", []) for item in attempt.get("violations", []))
+    return list(dict.fromkeys(found))
 
 
 def memories_of(service: Service, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,115 +1,108 @@
-"""The page in a real browser, used by keyboard and mouse as a person does."""
+"""The chat page in a real browser, used by keyboard and mouse as a person does."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+
+from playwright.sync_api import Page, expect
 
 from arpm.generation.base import GenerationError
 from tests.support import ScriptedBackend, reply
-from tests.web.chromium import Page, chromium, needs_chromium
-from tests.web.support import serving
+from tests.web.browser import PHONE, needs_chromium
+from tests.web.conftest import Opener, Starter
 
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
-LOG = "(document.querySelector('#log')?.innerText ?? '')"
-PANEL = "(document.querySelector('#panel')?.innerText ?? '')"
+
+pytestmark = needs_chromium
 
 
-@needs_chromium
 class TestAPersonAtThePage:
-    def test_from_the_empty_page_to_an_explained_answer(self, logs: Path, tmp_path: Path) -> None:
+    def test_from_the_empty_page_to_an_explained_answer(self, serve: Starter, visit: Opener) -> None:
         down = GenerationError("unreachable", "The model's server is not running.")
-        script = [reply(f"In the boat house. {HOSTILE}", "E1", "knowledge", "E1 says so."), down, reply("我在。")]
-        with serving(logs, ScriptedBackend(script, pause=0.005)) as site, chromium(tmp_path / "profile") as page:
-            site.upload("harbour.md", b"# Boats\n\nAnn keeps her canoe in the boat house.")
-            page.open(site.url)
-            page.until("document.querySelector('#log button')")
-            _create(page)
-            _send(page, "Where is my canoe?")
-            page.until(f"{LOG}.includes('In the boat house.')")
-            _explained(page)
-            _failed_and_retried(page)
-            _cleared(page)
-            page.run("window.before = true, location.reload()")
-            page.until(f"!window.before && {LOG}.includes('我在。') && {LOG}.includes('In the boat house.')")
-            assert page.run("document.title").startswith(f"Mo {HOSTILE[:10]}")
-            # No error, no policy violation, no dialog, nothing asked of another place.
-            assert page.problems == []
-            (timeline,) = site.service.timelines()
-            kinds = [turn.kind for turn in site.service.catalogue.turns(timeline.id)]
+        script = [reply("In the boat house.", "E1", "knowledge", "E1 says so."), down, reply("我在。")]
+        site = serve(ScriptedBackend(script, pause=0.005))
+        site.upload("harbour.md", b"# Boats\n\nAnn keeps her canoe in the boat house.")
+        page = visit(site.url).page
+        _create(page)
+        send(page, "Where is my canoe?")
+        expect(page.locator("#log")).to_contain_text("In the boat house.")
+        _explained(page)
+        _failed_and_retried(page)
+        page.get_by_role("button", name="Clear context").click()
+        expect(page.locator("#log")).to_contain_text("Context cleared")
+        page.reload()
+        expect(page.locator("#log")).to_contain_text("In the boat house.")
+        expect(page.locator("#log")).to_contain_text("我在。")
+        expect(page).to_have_title(re.compile(re.escape(f"Mo {HOSTILE[:10]}")))
+        (timeline,) = site.service.timelines()
+        kinds = [turn.kind for turn in site.service.catalogue.turns(timeline.id)]
         assert kinds == ["turn", "turn_failed", "turn"]
 
-    def test_stop_by_the_escape_key(self, logs: Path, tmp_path: Path) -> None:
-        long = reply("word " * 2000)
-        with serving(logs, ScriptedBackend([long], pause=0.01)) as site, chromium(tmp_path / "profile") as page:
-            timeline = site.timeline()
-            page.open(f"{site.url}#{timeline}")
-            page.until("document.activeElement.id === 'message'")
-            _send(page, "Tell me everything.")
-            page.until("document.querySelector('#live').innerText.includes('word word')")
-            page.key("Escape")
-            page.until(f"{LOG}.includes('You stopped this reply.')")
-            assert page.run("document.querySelector('#stop').hidden")
-            assert page.problems == []
+    def test_stop_by_the_escape_key(self, serve: Starter, visit: Opener) -> None:
+        site = serve(ScriptedBackend([reply("word " * 2000)], pause=0.01))
+        page = visit(f"{site.url}#{site.timeline()}").page
+        send(page, "Tell me everything.")
+        expect(page.locator("#live")).to_contain_text("word word")
+        page.keyboard.press("Escape")
+        expect(page.locator("#log")).to_contain_text("You stopped this reply.")
+        expect(page.locator("#stop")).to_be_hidden()
 
-    def test_on_a_phone_nothing_is_wider_than_the_screen(self, logs: Path, tmp_path: Path) -> None:
-        with serving(logs) as site, chromium(tmp_path / "profile") as page:
-            timeline = site.timeline("Ann", "A" * 200)
-            site.send(timeline, "w" * 500)
-            page.open(f"{site.url}#{timeline}", 390, 844, dark=True)
-            page.until(f"{LOG}.includes('Understood.')")
-            assert page.run("document.documentElement.scrollWidth") <= 390
-            page.run("document.querySelector('#show-why').click()")
-            page.until(f"{PANEL}.includes('no evidence')")
-            assert page.run("document.querySelector('#why').getBoundingClientRect().right") <= 390
+    def test_on_a_phone_nothing_is_wider_than_the_screen(self, serve: Starter, visit: Opener) -> None:
+        site = serve()
+        timeline = site.timeline("Ann", "A" * 200)
+        site.send(timeline, "w" * 500)
+        page = visit(f"{site.url}#{timeline}", PHONE, dark=True).page
+        expect(page.locator("#log")).to_contain_text("Understood.")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        page.locator("#show-why").click()
+        expect(page.locator("#panel")).to_contain_text("no evidence")
+        assert page.evaluate("document.querySelector('#why').getBoundingClientRect().right") <= PHONE[0]
+
+
+def send(page: Page, message: str) -> None:
+    """Write a message and send it by the keyboard alone."""
+    # The box is there before its timeline is loaded; the focus comes with it.
+    expect(page.locator("#message")).to_be_visible()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    expect(page.locator("#message")).to_be_focused()
+    page.keyboard.insert_text(message)
+    page.keyboard.press("Enter")
 
 
 def _create(page: Page) -> None:
-    page.run("document.querySelector('#log button').click()")
-    for name, value in (("user", "Ann"), ("character", f"Mo {HOSTILE}"), ("persona", HOSTILE)):
-        page.run(f"document.querySelector('#creation [name={name}]').focus()")
-        page.type(value)
-    page.run("document.querySelector('#creation .primary').click()")
-    page.until("document.activeElement.id === 'message'")
-
-
-def _send(page: Page, message: str) -> None:
-    page.run("document.activeElement.blur()")
-    page.key("/", "/")
-    assert page.run("document.activeElement.id") == "message"
-    page.type(message)
-    page.key("Enter", "\r")
+    page.locator("#log").get_by_role("button").click()
+    sheet = page.get_by_role("dialog")
+    for name, value in (("Your name", "Ann"), ("Character's name", f"Mo {HOSTILE}"), ("Persona", HOSTILE)):
+        sheet.get_by_label(name, exact=True).fill(value)
+    sheet.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("#message")).to_be_focused()
 
 
 def _explained(page: Page) -> None:
-    page.until(f"{PANEL}.includes('Ann keeps her canoe')")
-    assert page.run("document.querySelector('#panel .mark').innerText") == "cited and used"
-    page.run("document.querySelector('#tab-candidates').click()")
-    page.until("document.querySelectorAll('#panel tbody tr.kept').length === 1")
-    assert page.run("document.querySelectorAll('#panel thead th').length") > 15
-    page.run("document.querySelector('#panel thead button').click()")
-    assert page.run("document.querySelector('#panel th[aria-sort]') !== null")
-    for tab, words in (("analysis", "E1 says so."), ("prompt", "boat house"), ("record", "sha256:")):
-        page.run(f"document.querySelector('#tab-{tab}').click()")
-        page.until(f"{PANEL}.includes('{words}')")
-    page.run("document.querySelector('#tab-instructions').click()")
-    page.until("document.querySelector('#panel form input')")
-    page.run("document.querySelector('#panel form input').focus()")
-    page.type("Always answer briefly.")
-    page.key("Enter", "\r")
-    page.until("document.querySelector('#panel .instructions li')")
-    page.run("document.querySelector('#panel .instructions button').click()")
-    page.until("document.querySelector('#panel details .instructions')")
+    panel = page.locator("#panel")
+    expect(panel).to_contain_text("Ann keeps her canoe")
+    expect(panel.get_by_text("cited and used").first).to_be_visible()
+    page.get_by_role("tab", name="Candidates").click()
+    expect(panel.locator("tbody tr.kept")).to_have_count(1)
+    assert panel.locator("thead").first.locator("th").count() > 15
+    panel.locator("thead button").first.click()
+    expect(panel.locator("th[aria-sort]").first).to_be_visible()
+    for tab, words in (("Analysis", "E1 says so."), ("Prompt", "boat house"), ("Record", "sha256:")):
+        page.get_by_role("tab", name=tab).click()
+        expect(panel).to_contain_text(words)
+    page.get_by_role("tab", name="Instructions").click()
+    panel.get_by_role("textbox").fill("Always answer briefly.")
+    page.keyboard.press("Enter")
+    expect(panel).to_contain_text("Always answer briefly.")
+    panel.get_by_role("button", name="Retire").click()
+    expect(panel.locator("details")).to_contain_text("Retired (1)")
 
 
 def _failed_and_retried(page: Page) -> None:
-    _send(page, "你在吗？")
-    page.until(f"{LOG}.includes('The model did not answer.')")
-    page.run("document.querySelector('#log .failed button').click()")
-    assert page.run("document.querySelector('#message').value") == "你在吗？"
-    page.key("Enter", "\r")
-    page.until(f"{LOG}.includes('我在。')")
-
-
-def _cleared(page: Page) -> None:
-    page.run("document.querySelector('#clear').click()")
-    page.until(f"{LOG}.includes('Context cleared')")
+    send(page, "你在吗？")
+    expect(page.locator("#log")).to_contain_text("The model did not answer.")
+    page.locator("#log .failed").get_by_role("button", name="Put the words back").click()
+    expect(page.locator("#message")).to_have_value("你在吗？")
+    page.keyboard.press("Enter")
+    expect(page.locator("#log")).to_contain_text("我在。")

@@ -147,6 +147,22 @@ class TestQuarantine:
         refused = site.http.post(f"/api/v1/timelines/{site.timeline()}/quarantine", json=body)
         assert why in error_of(refused, 400, "input")["message"]
 
+    def test_the_list_says_which_sessions_and_models_there_are(self, site: Site) -> None:
+        """A session that holds no memory, and a model that said none, are nothing to choose by."""
+        timeline = site.timeline()
+        path = f"/api/v1/timelines/{timeline}"
+        site.send(timeline, "The kettle is red.")
+        site.http.post(f"{path}/sessions", json={})
+        for words in ("The kettle is blue.", "The kettle is green."):
+            site.send(timeline, words)
+        site.http.post(f"{path}/sessions", json={})
+        listed = site.http.get(f"{path}/memories?limit=1").json()
+        assert [item["count"] for item in listed["sessions"]] == [2, 1]
+        assert listed["models"] == [{"name": "scripted-1", "count": 3}]
+        for session in listed["sessions"]:
+            assert site.http.get(f"{path}/memories?session={session['id']}").json()["count"] == session["count"]
+        assert site.http.get(f"{path}/memories?model=scripted-1").json()["count"] == 3
+
     def test_a_memory_that_is_not_there(self, site: Site) -> None:
         timeline = site.timeline()
         path = f"/api/v1/timelines/{timeline}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -51,7 +53,9 @@ class TestNothingWrittenCanRun:
             page = _Page(site.http.get(path, headers={"Authorization": "Bearer secret-token"}).text)
         assert page.active == []
         assert page.loaded
-        assert all(address.startswith(("/static/", "#")) for address in page.loaded)
+        # Besides files and places in the page only the way to the other pages.
+        pages = {"/", "/memory", "/panel", "/audit"}
+        assert all(address in pages or address.startswith(("/static/", "#")) for address in page.loaded)
 
     @pytest.mark.parametrize("script", SCRIPTS, ids=[path.name for path in SCRIPTS])
     def test_scripts_set_text_only(self, script: Path) -> None:
@@ -115,6 +119,25 @@ class TestEveryWordIsInOnePlace:
                     )
 
 
+class TestVendoredFiles:
+    """Code of others is what its makers published, byte for byte, with its licence beside it."""
+
+    def test_files_are_those_of_the_manifest(self) -> None:
+        folder = STATIC / "vendor"
+        entries = json.loads((folder / "manifest.json").read_text("utf-8"))
+        for entry in entries:
+            assert hashlib.sha256((folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"], entry["name"]
+            assert entry["version"] in entry["file"]
+            assert f"@{entry['version']} " in entry["source"]
+        named = {name for entry in entries for name in (entry["file"], entry["licence_file"])}
+        assert {path.name for path in folder.iterdir()} == named | {"manifest.json"}
+
+    def test_the_notice_names_each(self) -> None:
+        notice = (STATIC.parent / "NOTICE").read_text("utf-8")
+        for entry in json.loads((STATIC / "vendor" / "manifest.json").read_text("utf-8")):
+            assert f"- {entry['name']}".lower() in notice.lower()
+
+
 class TestHealth:
     def test_alive_and_ready(self, site: Site) -> None:
         assert site.http.get("/healthz").json() == {"status": "ok"}
@@ -125,7 +148,7 @@ class TestTheApiIsDocumented:
     def test_every_address_and_no_other(self, site: Site) -> None:
         text = (STATIC.parent / "docs" / "http-api.md").read_text("utf-8")
         documented = set(re.findall(r"\*\*`([A-Z]+ /[^`]*)`\*\*", text))
-        pages = {"pages.chat", "login.page", "login.enter", "static"}
+        pages = {"pages.chat", "pages.memory", "pages.panel", "pages.audit", "login.page", "login.enter", "static"}
         served = {
             f"{method} {re.sub(r'<[^:>]*:', '<', rule.rule)}"
             for rule in site.app.url_map.iter_rules()

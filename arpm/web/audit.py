@@ -1,0 +1,225 @@
+"""The record and whether it holds: /api/v1/audit, and the lives of memories at /api/v1/timelines/ID/lives.
+
+Everything here reads the logs folder without a lock and changes nothing. What takes long is streamed, can be stopped,
+and goes on when the browser is closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from arpm.audit.counterfactual import Intervention
+from arpm.audit.differences import turn_difference
+from arpm.audit.memory_life import lives
+from arpm.audit.reading import read_ledger, read_timelines
+from arpm.audit.replay import Depth
+from arpm.audit.reviews import replies, standing
+from arpm.audit.statistics import Stage, observed, summarised
+from arpm.errors import NotFoundError
+from arpm.web import strings
+from arpm.web.audits import KINDS, Kind, Run, ledger_kind
+from arpm.web.body import query_number, read_json
+from arpm.web.context import audits, service
+from arpm.web.errors import RequestError
+from arpm.web.ledgers import Outline
+from arpm.web.sse import stream
+from governance.config import ConfigError, GovernanceConfig, preset
+from retrieval.text import usable
+
+PAGE = 20
+LONGEST_PAGE = 100
+NEWEST = 2**53
+# Of one memory: a turn it was a candidate of is one.
+MOST_SIGHTINGS = 2000
+
+blueprint = Blueprint("audit", __name__, url_prefix="/api/v1")
+
+_ANY = "<any(verify, replay, counterfactual):kind>"
+
+
+@blueprint.get("/audit/ledgers")
+def ledgers() -> dict[str, Any]:
+    """Every ledger in short, what the last verification said of it, and the runs there are."""
+    rows = {row.id: row for row in service().timelines()}
+    damages = {damage.name: damage.text for damage in service().damaged}
+    return {
+        "ledgers": [
+            _ledger_view(name, audits().ledgers.outline(name), rows.get(name), damages.get(name))
+            for name in audits().ledgers.names()
+        ],
+        "runs": {kind: _run_view(audits().last(kind)) for kind in KINDS},
+    }
+
+
+@blueprint.get("/audit/ledgers/<ledger:name>/events")
+def events(name: str) -> dict[str, Any]:
+    """A page of a ledger's events, newest first; ?kind= chooses, ?bodies=0 leaves out what they say."""
+    before = query_number("before", NEWEST, 0, NEWEST)
+    limit = query_number("limit", PAGE, 1, LONGEST_PAGE)
+    bodies = query_number("bodies", 1, 0, 1)
+    kind = usable(request.args["kind"]) if request.args.get("kind") else None
+    page = audits().ledgers.page(name, before, limit, kind, bodies=bool(bodies))
+    return {**asdict(page), "kinds": audits().ledgers.outline(name).kinds}
+
+
+@blueprint.post("/audit/verify")
+def verify() -> Response:
+    """Check ledgers, all or those named; the response streams what is found."""
+    return stream(audits().verify(_names(read_json({}, {"ledgers": list})["ledgers"], "ledgers")))
+
+
+@blueprint.post("/audit/replay")
+def replay() -> Response:
+    """Do recorded turns again; the response streams what differs from the records."""
+    given = read_json({}, {"timelines": list, "depth": str})
+    return stream(audits().replay(_names(given["timelines"], "timelines"), _depth(given["depth"] or "retrieval")))
+
+
+@blueprint.post("/audit/counterfactual")
+def counterfactual() -> Response:
+    """What recorded turns would have been shown under another config; the response streams what changes."""
+    given = read_json({}, {"timelines": list, "preset": str, "changes": dict})
+    if not given["preset"] and not given["changes"]:
+        raise RequestError(400, "input", strings.NO_CHANGE, "body")
+    try:
+        base = preset(given["preset"]) if given["preset"] else None
+        intervention = Intervention(base, given["changes"] or {})
+        intervention.of(GovernanceConfig())
+    except ConfigError as error:
+        raise RequestError(400, "input", str(error), "body.changes") from None
+    return stream(audits().counterfactual(_names(given["timelines"], "timelines"), intervention, given["preset"]))
+
+
+@blueprint.get(f"/audit/{_ANY}")
+def follow(kind: Kind) -> Response:
+    """The last run of a kind, from its beginning, going on or done."""
+    run = audits().last(kind)
+    if run is None:
+        raise NotFoundError(strings.NO_RUN.format(kind=kind))
+    return stream(run.live)
+
+
+@blueprint.post(f"/audit/{_ANY}/stop")
+def stop(kind: Kind) -> dict[str, Any]:
+    """Stop a run."""
+    read_json({})
+    return {"stopped": audits().stop(kind)}
+
+
+@blueprint.get("/audit/diff")
+def diff() -> dict[str, Any]:
+    """Two committed turns side by side: ?first= and ?second= are event ids or TIMELINE:ROUND."""
+    first, second = (service().record(_needed(name)) for name in ("first", "second"))
+    try:
+        found = turn_difference(first, second)
+    except ValueError as error:
+        raise RequestError(400, "input", str(error)) from None
+    return {**asdict(found), "same": found.same}
+
+
+@blueprint.get("/audit/statistics")
+def statistics() -> dict[str, Any]:
+    """How models behaved, by model and stage: ?timeline= (again for more), ?stage=session, all or so many rounds."""
+    stage = _stage(request.args.get("stage", "session"))
+    every = query_number("every", 0, 0, 1)
+    read = read_timelines(service().logs, [usable(name) for name in request.args.getlist("timeline")])
+    seen = [observed(ledger.events()) for ledger in read]
+    rows = summarised((one for timeline in seen for one in timeline.observations), stage, every=bool(every))
+    return {
+        "stage": str(stage),
+        "rows": [asdict(row) for row in rows],
+        "erased": sum(one.erased for one in seen),
+        "other_imports": sum(one.other for one in seen),
+        "damaged": [{"name": ledger.name, "message": ledger.damage} for ledger in read if ledger.damage],
+    }
+
+
+@blueprint.get("/timelines/<id('t'):timeline>/lives")
+def memory_lives(timeline: str) -> dict[str, Any]:
+    """Every turn that ?memory= was a candidate of: its weights, its scores, and what became of it there."""
+    memory = _needed("memory")
+    if timeline not in audits().ledgers.names():
+        raise NotFoundError(f"there is no timeline {timeline!r}; `arpm timelines` lists those there are")
+    read = read_ledger(service().logs, timeline)
+    found = lives(read.events(), frozenset([memory])).get(memory, [])
+    shown = [{**asdict(item), "at": item.at.isoformat()} for item in found[-MOST_SIGHTINGS:]]
+    return {"memory": memory, "sightings": shown, "count": len(found), "damage": read.damage}
+
+
+@blueprint.get("/timelines/<id('t'):timeline>/replies")
+def reviewable(timeline: str) -> dict[str, Any]:
+    """Every reply that can be reviewed, by round, each with the verdicts of ?reviewer= where that person gave any."""
+    reviewer = usable(request.args.get("reviewer", ""))
+    service().timeline(timeline)
+    catalogue = service().catalogue
+    mine = {row.turn: row for row in standing(catalogue.reviews(timeline), reviewer)} if reviewer else {}
+    return {
+        "replies": [
+            {
+                "turn": turn.event,
+                "round": turn.round,
+                "support": mine[turn.event].support if turn.event in mine else None,
+                "correct": mine[turn.event].correct if turn.event in mine else None,
+            }
+            for turn in replies(catalogue, timeline)
+        ]
+    }
+
+
+def _ledger_view(name: str, outline: Outline, row: Any, damage: str | None) -> dict[str, Any]:
+    known, verified, last = audits().checkpoint(name), audits().verified(name), outline.last
+    return {
+        "name": name,
+        "kind": ledger_kind(name),
+        "title": row.title if row else "",
+        "user": row.user if row else "",
+        "character": row.character if row else "",
+        "events": outline.events,
+        "erased": outline.erased,
+        "torn_bytes": outline.torn_bytes,
+        "tip": last["hash"] if last else None,
+        "at": last["at"] if last else None,
+        "checkpoint": {"file": known[0], "seq": known[1].seq, "at": known[1].at} if known else None,
+        "verified": {**asdict(verified), "at": verified.at.isoformat()} if verified else None,
+        "damage": damage,
+    }
+
+
+def _run_view(run: Run | None) -> dict[str, Any] | None:
+    return {"at": run.at.isoformat(), "running": not run.live.ended, "asked": dict(run.asked)} if run else None
+
+
+def _names(given: list[Any] | None, field: str) -> list[str]:
+    if given is None:
+        return []
+    if not all(isinstance(item, str) for item in given):
+        raise RequestError(400, "input", strings.BAD_IDS.format(name=field), f"body.{field}")
+    return list(dict.fromkeys(usable(item) for item in given))
+
+
+def _needed(name: str) -> str:
+    given = usable(request.args.get(name, ""))
+    if not given:
+        raise RequestError(400, "input", strings.MISSING_QUERY.format(name=name), f"?{name}")
+    return given
+
+
+def _depth(given: str) -> Depth:
+    if given == "retrieval":
+        return "retrieval"
+    if given == "arithmetic":
+        return "arithmetic"
+    raise RequestError(400, "input", strings.BAD_DEPTH.format(given=given[:40]), "body.depth")
+
+
+def _stage(given: str) -> Stage:
+    if given == "session":
+        return "session"
+    if given == "all":
+        return "all"
+    if given.isascii() and given.isdigit() and 0 < int(given[:10]) < 10**9 and len(given) < 10:
+        return int(given)
+    raise RequestError(400, "input", strings.BAD_STAGE.format(given=given[:40]), "?stage")

@@ -1,0 +1,97 @@
+// Statistics: how models behaved, by model and stage, each number with what it means.
+
+import { api } from "../api.js";
+import { bar, el, fill } from "../dom.js";
+import { go, place } from "./address.js";
+import { choice, share, table, timelineName, timelinesChoice } from "./parts.js";
+import { page } from "./state.js";
+import { words } from "./strings.js";
+
+/** Show the statistics of the open timeline or all. */
+export async function statisticsSection(section) {
+  const { signal } = page;
+  const { stage, of } = place();
+  const chosen = stage || "session";
+  const stages = { session: words.stages.session, ...words.stages };
+  if (!stages[chosen]) stages[chosen] = words.otherStage(chosen);
+  const [found, { sessions }] = await Promise.all([
+    api.auditStatistics({ stage: chosen, timeline: of === "all" ? "" : page.timeline.id }),
+    api.timeline(page.timeline.id, undefined, 1),
+  ]);
+  if (signal.aborted) return;
+  // Whole numbers come first in an object, and sessions are what one looks for.
+  const order = ["session", "all", ...Object.keys(stages).filter((name) => !["session", "all"].includes(name))];
+  fill(
+    section,
+    el("p", { class: "hint" }, words.statisticsHelp),
+    el(
+      "div",
+      { class: "row wrap asking" },
+      timelinesChoice("which", of, (value) => go({ of: value }, true)),
+      choice(words.stage, "stage", order.map((name) => [name, stages[name]]), chosen, (value) => go({ stage: value }, true)),
+    ),
+    found.damaged.map(({ name, message }) => el("p", { class: "warning" }, words.damagedStatistics(name, message))),
+    found.rows.length ? tables(found.rows.map((row) => ({ ...row, stage: stageName(row.stage, sessions) }))) : el("p", { class: "empty" }, words.noStatistics),
+    found.erased ? el("p", { class: "hint" }, words.notCounted(found.erased)) : null,
+    found.other_imports ? el("p", { class: "hint" }, words.otherImports(found.other_imports)) : null,
+  );
+}
+
+const said = (value) => (value === null || value === undefined ? words.none : words.number(value));
+const sum = (counts) => Object.values(counts).reduce((total, count) => total + count, 0);
+
+/** A stage for a person: sessions have numbers, and timelines names. */
+function stageName(stage, sessions) {
+  const session = sessions.find(({ id }) => stage.endsWith(id));
+  const named = session ? stage.replace(session.id, words.session(session.number)) : stage;
+  return named.replace(/^t-[0-9a-f]{12}/, (id) => `${timelineName(id)},`);
+}
+
+function tables(rows) {
+  return [behaviour(rows), needs(rows), violations(rows)];
+}
+
+function behaviour(rows) {
+  const longest = Math.max(...rows.map((row) => row.analysis_mean ?? 0), 1);
+  const figures = Object.keys(words.statisticsHeads).filter((name) => !["stage", "model", "analysis_mean", "admission_rate"].includes(name));
+  const cells = rows.map((row) => ({
+    ...Object.fromEntries(Object.keys(words.statisticsHeads).map((name) => [name, said(row[name])])),
+    stage: row.stage,
+    model: row.model,
+    rounds: words.rounds(row.first_round, row.last_round),
+    analysis_mean: row.analysis_mean === null ? words.none : measure(row.analysis_mean, longest),
+    analysis_median: row.analysis_median === null ? words.none : words.number(Math.round(row.analysis_median)),
+    repaired: words.repairs(sum(row.repairs_fixed), sum(row.repairs_tried)),
+    admission_rate: row.admission_rate === null ? words.none : share(row.admission_rate),
+  }));
+  return el("div", { class: "table-room" }, table(words.statisticsCaption, Object.entries(words.statisticsHeads), cells, figures));
+}
+
+const measure = (value, longest) =>
+  el("span", { class: "share" }, el("span", { class: "number" }, words.number(Math.round(value))), bar(value / longest));
+
+/** One column for each kind, a share of the replies in each. */
+function needs(rows) {
+  const known = rows.filter((row) => row.needs);
+  if (!known.length) return null;
+  const heads = [["stage", words.statisticsHeads.stage], ...Object.entries(words.needs)];
+  const cells = known.map((row) => ({
+    stage: words.stageModel(row),
+    ...Object.fromEntries(Object.entries(row.needs).map(([name, count]) => [name, share(count / Math.max(sum(row.needs), 1), words.number(count))])),
+  }));
+  return el("section", {}, el("h2", {}, words.needsTitle), table(words.needsTitle, heads, cells));
+}
+
+function violations(rows) {
+  const known = rows.filter((row) => row.violations);
+  const kinds = [...new Set(known.flatMap((row) => Object.keys(row.violations).filter((kind) => row.violations[kind])))];
+  const head = el("h2", {}, words.violationsTitle);
+  if (!known.length) return null;
+  if (!kinds.length) return el("section", {}, head, el("p", { class: "empty" }, words.noViolations));
+  const heads = [["stage", words.statisticsHeads.stage], ...kinds.map((kind) => [kind, kind.replaceAll("_", " ")])];
+  const cells = known.map((row) => ({
+    stage: words.stageModel(row),
+    ...Object.fromEntries(kinds.map((kind) => [kind, share(row.violations[kind] / Math.max(row.replies, 1), words.number(row.violations[kind]))])),
+  }));
+  return el("section", {}, head, el("div", { class: "table-room" }, table(words.violationsTitle, heads, cells)));
+}
