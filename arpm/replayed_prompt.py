@@ -99,6 +99,6 @@ def _evidence(catalogue: Catalogue, row: Mapping[str, Any]) -> Evidence:
 
 def _exchange(catalogue: Catalogue, timeline: str, round: int) -> Exchange:
     turn = catalogue.turn_of_round(timeline, round)
-    if turn is None or turn.kind != "turn":
+    if turn is None or turn.kind != "turn" or turn.erased:
         raise PromptLostError(f"the prompt showed round {round}, which was erased")
     return Exchange(round, turn.message, turn.response)

@@ -10,7 +10,18 @@ from pathlib import Path
 from benchmarks.report import execute
 
 # Cheap ones first, so that a fault shows early.
-NAMES = ("published", "bm25", "ledger", "governance_time", "embedding", "startup", "locomo", "evidence_choice")
+NAMES = (
+    "published",
+    "bm25",
+    "ledger",
+    "bit_flips",
+    "governance_time",
+    "embedding",
+    "startup",
+    "first_token",
+    "locomo",
+    "evidence_choice",
+)
 
 
 def available() -> list[str]:

@@ -41,6 +41,7 @@ from pathlib import Path
 from arpm.ids import new_id
 from arpm.service import Service
 from arpm.settings import Settings
+from arpm.timeline import Imported
 from retrieval.memories import Experience
 count = int(sys.argv[2])
 topics = ("the garden", "a train to Hamburg", "her brother", "茶馆", "the blue kettle", "下周的会议", "rain in May")
@@ -48,9 +49,10 @@ with Service(Settings(logs=Path(sys.argv[1]))) as service:
     timeline = service.create_timeline("Ada", "Mia")
     start = datetime(2025, 1, 1, tzinfo=UTC)
     atoms = [
-        (Experience(new_id("m"), f"session_{n // 50}", n + 1, start + timedelta(hours=n), "Ada", "Mia",
-                    f"Note {n} is about {topics[n % 7]} and {topics[n % 5]}.", f"Noted as number {n}."),
-         {"file": "startup benchmark", "id": str(n)})
+        Imported(
+            Experience(new_id("m"), f"session_{n // 50}", n + 1, start + timedelta(hours=n), "Ada", "Mia",
+                       f"Note {n} is about {topics[n % 7]} and {topics[n % 5]}.", f"Noted as number {n}."),
+            {"file": "startup benchmark", "id": str(n)})
         for n in range(count)
     ]
     for place in range(0, count, 500):

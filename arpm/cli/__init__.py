@@ -17,6 +17,10 @@ import click
 
 from arpm import __version__
 from arpm.cli.chat import chat
+from arpm.cli.checkpoint import checkpoint
+from arpm.cli.diff import diff, timeline
+from arpm.cli.erase import erase
+from arpm.cli.export import export_group
 from arpm.cli.import_command import import_group
 from arpm.cli.instruct import instructions
 from arpm.cli.interrupts import INTERRUPTED
@@ -24,8 +28,12 @@ from arpm.cli.knowledge import documents, ingest
 from arpm.cli.operate import config_command, demo, models, rebuild, serve
 from arpm.cli.options import Options
 from arpm.cli.output import clean
+from arpm.cli.replay import counterfactual, replay
+from arpm.cli.review import review_group
 from arpm.cli.search import search
 from arpm.cli.show import show, timelines
+from arpm.cli.stats import stats
+from arpm.cli.verify import verify
 from arpm.errors import ArpmError
 from governance.config import ConfigError
 from retrieval.embedding.errors import MissingPackageError, ModelFileError, UnknownEmbedderError
@@ -87,5 +95,10 @@ def main(ctx: click.Context, logs: Path | None, config: Path | None) -> None:
 for _command in (
     *(serve, chat, search, ingest, documents, timelines, import_group, show, instructions),
     *(rebuild, models, config_command, demo),
+    review_group,
+    checkpoint,
+    *(verify, replay, counterfactual, diff, timeline),
+    *(stats, export_group),
+    erase,
 ):
     main.add_command(_command)

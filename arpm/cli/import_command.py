@@ -13,6 +13,7 @@ from arpm.cli.options import Options, json_option, read_file, timeline_of_pair
 from arpm.cli.output import emit, note, progress, say
 
 if TYPE_CHECKING:
+    from arpm.importers.arpm_logs import Talk
     from arpm.importers.atoms import Report, Skipped
     from arpm.service import Service
     from arpm.timeline import Timeline
@@ -86,6 +87,81 @@ def messages(
         with stoppable(_stopping) as stop, progress("Importing", len(found.atoms)) as bar:
             report = write_atoms(target, file.name, found.atoms, bar.update, stop)
     _finish(ctx, file, [report], report.left, stop.is_set(), as_json, found.skipped)
+
+
+@import_group.command("arpm-logs")
+@click.option("--dialogue", type=click.Path(path_type=Path), required=True, help="The dialogue log.")
+@click.option("--recall", type=click.Path(path_type=Path), help="The recall log of the same rounds.")
+@click.option("--analysis", type=click.Path(path_type=Path), help="The analysis log of the same rounds.")
+@click.option(
+    "--stages",
+    type=click.Path(path_type=Path),
+    help="CSV with first_round,last_round,model; rounds are counted along the log.",
+)
+@click.option("--timeline", metavar="ID", help="Timeline that the rounds join; else one for each pair in the log.")
+@click.option("--user", help="Who talks, where the log does not say.")
+@click.option("--character", help="Who answers, where the log does not say.")
+@click.option("--timezone", default="Asia/Shanghai", show_default=True, help="Timezone of the log's times.")
+@json_option
+@click.pass_context
+def arpm_logs(
+    ctx: click.Context,
+    dialogue: Path,
+    recall: Path | None,
+    analysis: Path | None,
+    stages: Path | None,
+    timeline: str | None,
+    user: str | None,
+    character: str | None,
+    timezone: str,
+    as_json: bool,
+) -> None:
+    """Import the logs of the published ARPM: dialogue, and what recall and analysis logs say of the same rounds.
+
+    A regenerated reply takes the place of the earlier one, which stays in the record. Replies that are error messages,
+    empty, leak protocol tags or go in circles are imported and put in quarantine, where they can be released.
+    """
+    from arpm.importers.arpm_logs import LogFile, read_arpm_logs
+    from arpm.importers.atoms import write_atoms
+    from arpm.importers.stage_table import read_stages
+
+    options: Options = ctx.obj
+    settings = options.settings()
+
+    def log(path: Path | None) -> LogFile | None:
+        return LogFile(path.name, read_file(path, settings.upload_limit)) if path else None
+
+    file = log(dialogue)
+    assert file is not None
+    table = read_stages(stages.name, read_file(stages, settings.upload_limit)) if stages else None
+    found = read_arpm_logs(file, log(recall), log(analysis), table, timezone=timezone, names=(user, character))
+    reports, doubted = [], 0
+    total = sum(len(talk.atoms) for talk in found.talks)
+    with options.service(settings) as service, stoppable(_stopping) as stop, progress("Importing", total) as bar:
+        for talk in found.talks:
+            if stop.is_set():
+                break
+            target = service.timeline(timeline) if timeline else _timeline_of_talk(service, talk, timezone)
+            reports.append(write_atoms(target, file.name, talk.atoms, bar.update, stop))
+            doubted += target.catalogue.count_memories(target.id, state="quarantined")
+    if doubted:
+        note(f"In quarantine: {doubted} of these timelines' rounds. Look at them in Memory, and release what is sound.")
+    left = total - sum(report.imported + report.present + len(report.skipped) for report in reports)
+    _finish(ctx, dialogue, reports, left, stop.is_set(), as_json, found.skipped)
+
+
+def _timeline_of_talk(service: Service, talk: Talk, timezone: str) -> Timeline:
+    """The timeline that rounds of this talk were imported into before, or a new one."""
+    from arpm.ids import source_digest
+
+    sources = [atom.source for atom in talk.atoms]
+    for row in service.timelines():
+        if (row.user, row.character) == (talk.user, talk.character):
+            there = service.timeline(row.id)
+            known, erased = there.imported(), there.erased_sources()
+            if any(source in known or source_digest(row.id, source) in erased for source in sources):
+                return there
+    return service.create_timeline(talk.user, talk.character, timezone=timezone)
 
 
 def _names(service: Service, timeline: str | None, user: str | None, character: str | None) -> tuple[str, str]:

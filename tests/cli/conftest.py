@@ -32,8 +32,8 @@ class Arpm:
 
     @property
     def env(self) -> dict[str, str]:
-        """Only what the test sets: variables of the machine must not reach a test."""
-        return {"ARPM_CONFIG": str(self.folder / "arpm.toml")}
+        """Only what the test sets: variables of the machine must not reach a test, nor a test the person's files."""
+        return {"ARPM_CONFIG": str(self.folder / "arpm.toml"), "XDG_CONFIG_HOME": str(self.folder / "config")}
 
     def __call__(self, *arguments: str, input: str | bytes | None = None, code: int = 0) -> Result:
         """Run a command and check its exit code; no command may ever end in a traceback."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -26,8 +27,22 @@ def test_every_command_of_the_page_works(arpm: Arpm, tmp_path: Path) -> None:
     arpm("demo")
     timeline = arpm.json("timelines")[0]["id"]
     instruction = arpm.json("instructions", timeline)[0]["id"]
+    events = [json.loads(line) for line in arpm.ledger(timeline).splitlines()]
+    ids = {
+        "t-0123456789ab": timeline,
+        "i-0123456789ab": instruction,
+        "0123456789abcdef0123456789abcdef": events[0]["id"],
+        "m-0123456789ab": next(event["body"]["memory"] for event in events if event["kind"] == "imported"),
+        "s-0123456789ab": next(event["session"] for event in events if event["kind"] == "session_opened"),
+        "d-0123456789ab": arpm.json("documents")[0]["id"],
+    }
     for command in COMMANDS:
-        words = command.replace("t-0123456789ab", timeline).replace("i-0123456789ab", instruction)
+        words = command
+        for printed, id in ids.items():
+            words = words.replace(printed, id)
+        # Named by the time they were made.
+        for checkpoint in Path("checkpoints").glob(f"{timeline}*"):
+            words = words.replace("checkpoints/old.json", str(checkpoint))
         program, *arguments = shlex.split(words)
         assert program == "arpm"
         if arguments[0] != "serve":
@@ -52,6 +67,8 @@ def _prepare(folder: Path) -> None:
     (folder / "queries.txt").write_text("tea\n茶\n", "utf-8")
     (folder / "other.toml").write_text("", "utf-8")
     (folder / "messages.jsonl").write_text('{"id": "1", "role": "user", "text": "Hello."}\n', "utf-8")
+    for log in (Path(__file__).parents[1] / "fixtures" / "arpm_logs").iterdir():
+        (folder / log.name).write_bytes(log.read_bytes())
     talks = locomo()
     talks[0]["sample_id"] = "conv-26"
     written(folder, "locomo10.json", talks)

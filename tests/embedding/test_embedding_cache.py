@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import random
 import sqlite3
 import threading
 import time
@@ -150,6 +152,21 @@ class TestErasure:
         cached.forget([f"secret {number}" for number in range(0, 50, 2)])
         left = on_disk()
         assert [row.tobytes() in left for row in rows] == [False, True] * 25
+
+    def test_no_digest_is_left_between_pages(self, open_cache: OpenCache, path: Path) -> None:
+        """Overwritten rows are not enough: rows that moved from page to page left copies, by which to check a guess."""
+        cached, rng = open_cache(HashingEmbedder(32)), random.Random(0)
+        kept = [f"text {rng.random()}" for _ in range(3000)]
+        cached.encode_document(kept)
+        gone: list[str] = []
+        for _ in range(6):
+            rng.shuffle(kept)
+            gone += kept[:400]
+            cached.forget(kept[:400])
+            kept = kept[400:] + [f"more {rng.random()}" for _ in range(200)]
+            cached.encode_document(kept)
+        left = b"".join(file.read_bytes() for file in path.parent.iterdir())
+        assert [text for text in gone if hashlib.sha256(text.encode()).digest() in left] == []
 
     def test_files_moved_aside_are_erased_too(self, open_cache: OpenCache, path: Path) -> None:
         path.parent.mkdir()

@@ -1,0 +1,202 @@
+"""The arithmetic of one recorded turn, done again from the numbers in its own record.
+
+Every score that follows from others in the record is computed with the same pure functions that a turn uses and
+compared exactly: JSON keeps a double as it is. Needs no index, no embedder and no model. What the record alone cannot
+settle (who stood beside a memory when it was lent a score) is left to the replay of the search. Knows nothing about
+files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from governance.config import GovernanceConfig
+from governance.decay import Moment
+from governance.selection import Decision, decide, within_budget
+from governance.unfolding import unfold
+from retrieval.candidates import Candidate, Route
+from retrieval.fusion import calibrated_similarity, lowered_to_one, reciprocal_rank_fusion
+from retrieval.text import language
+
+ROUTES: tuple[Route, ...] = ("knowledge", "experience")
+# A sum of lent scores may have been added up in another order than here.
+_CLOSE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A number or word of a record that does not follow from the rest: where, what is there, what would follow."""
+
+    place: str
+    recorded: Any
+    expected: Any
+
+
+def disagreements(body: Mapping[str, Any], at: datetime, timezone: str) -> list[Disagreement]:
+    """Everything in the body of a `turn` event that its other parts contradict. `at` is the event's time."""
+    config = GovernanceConfig.of_record(body["config"])
+    moment = Moment(body["round"], at)
+    found: list[Disagreement] = []
+    decisions: list[Decision] = []
+    for route in ROUTES:
+        rows = body["candidates"][route]
+        found += _base_scores(route, rows, config, body["embedder"]["c0"])
+        decided = _decided(route, rows, moment, config)
+        found += _decisions(route, rows, decided)
+        decisions += decided
+    return [*found, *_evidence(body, decisions, moment, timezone, config)]
+
+
+def _base_scores(
+    route: Route, rows: Sequence[Mapping[str, Any]], config: GovernanceConfig, c0: float
+) -> Iterator[Disagreement]:
+    """Similarity, RRF, normalisation, bonuses and base score of every candidate (paper equations 1 and 3 to 6)."""
+    k = config.knowledge_rrf_k if route == "knowledge" else config.history_rrf_k
+    highest = max((row["fused"] for row in rows), default=0.0)
+    own = {row["memory"]: reciprocal_rank_fusion(row["ranks"].values(), k) for row in rows}
+    bases: dict[str, float] = {}
+    for row in rows:
+        place = f"candidates.{route}[{row['memory']}]"
+        yield from _same(f"{place}.similarity", row["similarity"], calibrated_similarity(row["cosine"], c0))
+        yield from _fusion(route, row, own, config)
+        by_cosine = route == "experience" and config.experience_base == "cosine"
+        expected = row["similarity"] if by_cosine else row["fused"] / highest if highest > 0 else 0.0
+        yield from _same(f"{place}.normalised", row["normalised"], expected)
+        for name, value in row["bonuses"].items():
+            prefix = "knowledge" if route == "knowledge" else "history"
+            yield from _same(f"{place}.bonuses.{name}", value, getattr(config, f"{prefix}_bonus_{name}", None))
+        bases[row["memory"]] = row["normalised"] + sum(row["bonuses"].values())
+    if route == "knowledge":
+        bases = lowered_to_one(bases)
+    for row in rows:
+        yield from _same(f"candidates.{route}[{row['memory']}].base", row["base"], bases[row["memory"]])
+
+
+def _fusion(
+    route: Route, row: Mapping[str, Any], own: Mapping[str, float], config: GovernanceConfig
+) -> Iterator[Disagreement]:
+    """The RRF sum. An experience may have been lent part of the scores of the one or two turns beside it.
+
+    `lent_by` is the better of them; the other one is not named, so only the borders of what was lent are known.
+    """
+    lent = row["fused"] - own[row["memory"]]
+    least = most = 0.0
+    if route == "experience" and row["lent_by"] is not None:
+        least = config.neighbour_share * own.get(row["lent_by"], 0.0)
+        most = 2 * least if row["lent_by"] in own else math.inf
+    if not least - _CLOSE <= lent <= most + _CLOSE:
+        yield Disagreement(f"candidates.{route}[{row['memory']}].fused", row["fused"], own[row["memory"]] + least)
+
+
+def _decided(
+    route: Route, rows: Sequence[Mapping[str, Any]], moment: Moment, config: GovernanceConfig
+) -> list[Decision]:
+    """Gate, weights, order, threshold and top-k, from the recorded base scores."""
+    rounds = {row["memory"]: row["round"] for row in rows}
+    window = {row["memory"] for row in rows if row["reason"] == "in the window"}
+    candidates = [_candidate(route, row) for row in rows]
+    return decide(candidates, moment, config, round_of=lambda c: rounds[c.memory], window=window)
+
+
+def _candidate(route: Route, row: Mapping[str, Any]) -> Candidate:
+    return Candidate(
+        memory=row["memory"],
+        route=route,
+        text=row["memory"],
+        round=row["round"],
+        at=datetime.fromisoformat(row["at"]) if row["at"] else None,
+        source="",
+        cosine=row["cosine"],
+        similarity=row["similarity"],
+        bm25=row["bm25"],
+        coverage=row["coverage"],
+        ranks=row["ranks"],
+        fused=row["fused"],
+        lent_by=row["lent_by"],
+        normalised=row["normalised"],
+        bonuses=row["bonuses"],
+        base=row["base"],
+    )
+
+
+_WEIGHTS = ("rounds_ago", "hours_ago", "round_weight", "clock_weight", "weight", "final")
+
+
+def _decisions(route: Route, rows: Sequence[Mapping[str, Any]], decided: Sequence[Decision]) -> Iterator[Disagreement]:
+    """Weights and finals (paper equations 7 to 11), order, and the verdict on each, as far as the token budget."""
+    order = [decision.weighed.candidate.memory for decision in decided]
+    yield from _same(f"candidates.{route} (order)", [row["memory"] for row in rows], order)
+    by_memory = {decision.weighed.candidate.memory: decision for decision in decided}
+    for row in rows:
+        decision, place = by_memory[row["memory"]], f"candidates.{route}[{row['memory']}]"
+        for name in _WEIGHTS:
+            yield from _same(f"{place}.{name}", row[name], getattr(decision.weighed, name))
+        yield from _same(f"{place}.rank", row["rank"], decision.rank)
+        yield from _same(f"{place}.relevance", row["relevance"], decision.weighed.gated.relevance)
+        yield from _same(f"{place}.relevant", row["relevant"], decision.weighed.gated.verdict == "passed")
+        yield from _same(f"{place}.kept", row["kept"], row["reason"] == "kept")
+        if not (decision.kept and row["reason"] == "over the token budget"):
+            yield from _same(f"{place}.reason", row["reason"], decision.reason)
+
+
+def _evidence(
+    body: Mapping[str, Any], decisions: Sequence[Decision], moment: Moment, timezone: str, config: GovernanceConfig
+) -> Iterator[Disagreement]:
+    """The token budget, and the evidence in its order with labels and cues."""
+    rows = {row["memory"]: row for route in ROUTES for row in body["candidates"][route]}
+    known = [decision for decision in decisions if not decision.kept or rows[_memory(decision)]["tokens"] is not None]
+    if len(known) < len(decisions):
+        yield Disagreement("candidates (tokens)", None, "the tokens of every candidate that passed the other rules")
+        return
+    # A candidate's text is its id here, so that its recorded tokens can be found.
+    budgeted = within_budget(decisions, config.evidence_budget, lambda memory: rows[memory]["tokens"])
+    for decision in budgeted:
+        row = rows[_memory(decision)]
+        yield from _same(f"candidates[{row['memory']}].reason", row["reason"], decision.reason)
+    zone, lang = ZoneInfo(timezone), language(body["message"])
+    shown = unfold(budgeted, moment, zone, lang, chronological=config.chronological, cues=config.time_cues)
+    expected = [
+        {"label": i.label, "memory": i.memory, "route": i.route, "tokens": i.tokens, "cue": i.cue} for i in shown
+    ]
+    recorded = [
+        {name: item[name] for name in ("label", "memory", "route", "tokens", "cue")} for item in body["evidence"]
+    ]
+    if recorded == expected:
+        return
+    yield from _same("evidence (labels)", [i["label"] for i in recorded], [i["label"] for i in expected])
+    yield from _same("evidence (memories)", [i["memory"] for i in recorded], [i["memory"] for i in expected])
+    for mine, theirs in zip(recorded, expected, strict=False):
+        for name in ("route", "tokens", "cue"):
+            yield from _same(f"evidence[{mine['label']}].{name}", mine[name], theirs[name])
+
+
+def _memory(decision: Decision) -> str:
+    return decision.weighed.candidate.memory
+
+
+def _name(item: Any, number: int) -> Any:
+    """What a row is called: its label or memory where it has one."""
+    return (item.get("label") or item.get("memory") or number) if isinstance(item, Mapping) else number
+
+
+def _same(place: str, recorded: Any, expected: Any) -> Iterator[Disagreement]:
+    # 1.0 is written as 1, and read back as such.
+    if recorded != expected:
+        yield Disagreement(place, recorded, expected)
+
+
+def compared(place: str, recorded: Any, expected: Any) -> Iterator[Disagreement]:
+    """The parts of two JSON values that differ, each by its place."""
+    if isinstance(recorded, Mapping) and isinstance(expected, Mapping):
+        for key in {**recorded, **expected}:
+            yield from compared(f"{place}.{key}" if place else key, recorded.get(key), expected.get(key))
+    elif isinstance(recorded, list) and isinstance(expected, list) and len(recorded) == len(expected):
+        for number, (mine, theirs) in enumerate(zip(recorded, expected, strict=True)):
+            yield from compared(f"{place}[{_name(mine, number)}]", mine, theirs)
+    else:
+        yield from _same(place, recorded, expected)

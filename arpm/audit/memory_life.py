@@ -1,0 +1,72 @@
+"""The life of memories on a timeline: which turn was shown which, how its weight fell, and which replies cited it.
+
+Read from the turn records alone. A memory that search did not bring back has no weight in that turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from arpm.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A memory among the candidates of a turn: its weights, scores and what became of it there."""
+
+    turn: str
+    round: int
+    at: datetime
+    rounds_ago: int | None
+    hours_ago: float | None
+    round_weight: float
+    clock_weight: float
+    weight: float
+    base: float
+    final: float
+    reason: str
+    label: str | None
+    cited: bool
+    bound: bool
+
+
+def lives(events: Iterable[Event], memories: frozenset[str] | None = None) -> dict[str, list[Sighting]]:
+    """The sightings of every memory, or of some, by memory id, each in the order of the turns."""
+    found: dict[str, list[Sighting]] = {}
+    for event in events:
+        body = event.body
+        if event.kind != "turn" or body is None:
+            continue
+        labels = {item["memory"]: item["label"] for item in body["evidence"]}
+        for rows in body["candidates"].values():
+            for row in rows:
+                memory = row["memory"]
+                if memories is not None and memory not in memories:
+                    continue
+                label = labels.get(memory)
+                found.setdefault(memory, []).append(
+                    Sighting(
+                        turn=event.id,
+                        round=body["round"],
+                        at=event.at,
+                        rounds_ago=row["rounds_ago"],
+                        hours_ago=row["hours_ago"],
+                        round_weight=row["round_weight"],
+                        clock_weight=row["clock_weight"],
+                        weight=row["weight"],
+                        base=row["base"],
+                        final=row["final"],
+                        reason=row["reason"],
+                        label=label,
+                        cited=label in body["cited"],
+                        bound=label in body["bound"],
+                    )
+                )
+    return found
+
+
+def shown(sightings: Iterable[Sighting]) -> list[Sighting]:
+    """Those in which the memory was in the prompt."""
+    return [sighting for sighting in sightings if sighting.label is not None]

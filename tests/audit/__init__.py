@@ -1,0 +1,1 @@
+"""Tests of the offline audit, one module for each module of arpm/audit."""

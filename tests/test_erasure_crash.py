@@ -1,0 +1,170 @@
+"""A process that is killed while it erases: either nothing has happened, or the next start finishes it.
+
+The points are system calls, enumerated with strace's fault injection as in test_turn_crash.py: every call on the
+ledger's own files, and calls spread over what the two caches write (`ARPM_TEST_EVERY_POINT=1` tries all of those too).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from arpm.ledger import verify
+from retrieval.embedding.cache import CachedEmbedder
+from retrieval.embedding.hashing import HashingEmbedder
+from tests.support import open_service
+from tests.test_erasure import assert_as_rebuilt, holding, memory_of, vectors
+from tests.test_ledger_faults import needs_strace
+
+SECRET = "My locker code is Zanzibar-4471. 密码是鹦鹉螺。"
+CHILD = """
+import sys
+from pathlib import Path
+from arpm.erasure import erase, of_memories, reach
+from arpm.ledger import LedgerWriteError
+from tests.test_erasure_crash import opened
+with opened(Path(sys.argv[1])) as service:
+    what = of_memories(service.catalogue, [sys.argv[2]])
+    print("begun", flush=True)
+    try:
+        erase(service, what, reach(service, what).confirm)
+        print("acknowledged", flush=True)
+    except LedgerWriteError as error:
+        print("refused:", error, flush=True)
+"""
+# Where the ledger is written, and where the caches are; each with the calls that are tried.
+LEDGER = {"{t}/ledger.rewrite": ("write", "fsync", "rename"), "{t}": ("fsync",), "{t}/ledger.torn-1": ("unlink",)}
+CACHES = {
+    f"cache/{name}{suffix}": ("pwrite64", "ftruncate")
+    for name in ("embeddings.sqlite", "catalogue.sqlite")
+    for suffix in ("", "-wal")
+}
+CALLS = ("write", "fsync", "rename", "unlink", "pwrite64", "ftruncate")
+SPREAD = 3
+pytestmark = needs_strace
+
+
+def opened(logs: Path):  # type: ignore[no-untyped-def]
+    return open_service(logs, embedder=CachedEmbedder(HashingEmbedder(), logs / "cache" / "embeddings.sqlite"))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A folder in which something was said that is to be erased."""
+
+    logs: Path
+    timeline: str
+    memory: str
+    event: str
+    text: str
+
+    def copy(self, to: Path) -> Path:
+        shutil.copytree(self.logs, to)
+        return to
+
+    def ledger(self, logs: Path) -> Path:
+        return logs / self.timeline / "ledger.jsonl"
+
+    def erase(self, logs: Path, *faults: str) -> str:
+        """Run the child under strace, with its options for faults. Returns what it printed."""
+        done = subprocess.run(
+            ["strace", "-f", "-qq", "-o", "/dev/null", *faults, sys.executable, "-c", CHILD, str(logs), self.memory],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.stdout
+
+    def calls(self, logs: Path) -> str:
+        """Every call of a whole erasure, one a line, with the paths of its descriptors."""
+        log = logs.with_suffix(".calls")
+        said = self.erase(logs, "-y", "-e", f"trace={','.join(CALLS)}", "-o", str(log))
+        assert "acknowledged" in said
+        return log.read_text("utf-8", "replace")
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    logs = tmp_path_factory.mktemp("prepared") / "logs"
+    with opened(logs) as service:
+        timeline = service.create_timeline("Lin", "Mei").id
+        service.turn(timeline, "The kettle is red.")
+        told = service.turn(timeline, SECRET)
+        service.turn(timeline, "The stove is blue.")
+        text = service.catalogue.memory(memory_of(told)).text  # type: ignore[union-attr]
+    (logs / timeline / "ledger.torn-1").write_bytes(b'{"body":{"message":"My locker code is Zanz')
+    return Prepared(logs, timeline, memory_of(told), told.id, text)
+
+
+def points(prepared: Prepared, folder: Path, where: dict[str, tuple[str, ...]], most: int) -> Iterator[tuple[str, str]]:
+    """(path, fault) of every call there is, at most so many of one kind on one file, evenly spread."""
+    logs = prepared.copy(folder / "whole")
+    made = prepared.calls(logs)
+    for name, calls in where.items():
+        path = name.format(t=prepared.timeline)
+        for call in calls:
+            count = len(re.findall(rf'^\d+ +{call}\((\d+<|"){re.escape(str(logs / path))}[>"]', made, re.MULTILINE))
+            step = max(1, -(-count // most))
+            yield from ((path, f"{call}:signal=SIGKILL:when={number}") for number in range(1, count + 1, step))
+
+
+def injected(path: Path, fault: str) -> list[str]:
+    return ["-P", str(path), "-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
+
+
+def assert_all_or_nothing(prepared: Prepared, logs: Path, done: bool) -> bool:
+    """Whether it is erased, after a start that finishes what was begun."""
+    ledger = prepared.ledger(logs)
+    assert verify(ledger).torn_bytes == 0, "whatever happened, the ledger is whole"
+    with opened(logs) as service:
+        erased = service.catalogue.memory(prepared.memory) is None
+        assert erased or not done, "an erasure that was acknowledged is undone"
+        if erased:
+            assert holding(logs, "Zanz", "鹦鹉螺") == []
+            assert vectors(service, prepared.text, SECRET) == 0
+            assert service.record(prepared.event).body is None
+        else:
+            assert ledger.read_bytes() == prepared.ledger(prepared.logs).read_bytes()
+            assert holding(logs, "Zanz") and (ledger.parent / "ledger.torn-1").exists()
+            assert vectors(service, prepared.text, SECRET) == 2
+        assert not (ledger.parent / "ledger.rewrite").exists()
+        assert_as_rebuilt(service, prepared.timeline)
+        event = service.turn(prepared.timeline, "And on it goes.")
+        assert event.body is not None and event.body["round"] == 4
+        service.embedder.close()
+    return erased
+
+
+@pytest.mark.parametrize(("where", "most"), [(LEDGER, 100), (CACHES, SPREAD)], ids=["ledger", "caches"])
+def test_killed_at_every_point(
+    prepared: Prepared, tmp_path: Path, where: dict[str, tuple[str, ...]], most: int
+) -> None:
+    if os.environ.get("ARPM_TEST_EVERY_POINT"):
+        most = 10_000
+    ends = []
+    for number, (path, fault) in enumerate(list(points(prepared, tmp_path, where, most))):
+        logs = prepared.copy(tmp_path / str(number))
+        said = prepared.erase(logs, *injected(logs / path, fault))
+        ends.append(assert_all_or_nothing(prepared, logs, "acknowledged" in said))
+        shutil.rmtree(logs)
+    assert ends.count(True) and (where is CACHES or ends.count(False) > 2)
+    assert len(ends) > 6
+
+
+@pytest.mark.parametrize("fault", ["write:error=ENOSPC:when=1", "fsync:error=EIO:when=1", "rename:error=EIO:when=1"])
+def test_a_disk_that_fails(prepared: Prepared, tmp_path: Path, fault: str) -> None:
+    """A clear error, and nothing has happened."""
+    logs = prepared.copy(tmp_path / "logs")
+    said = prepared.erase(logs, *injected(logs / prepared.timeline / "ledger.rewrite", fault))
+    assert re.search("refused: .*could not be rewritten: (the disk is full|Input/output error)", said), said
+    assert not assert_all_or_nothing(prepared, logs, False)
