@@ -72,7 +72,7 @@ async function load(node, ledger, event) {
     const { body } = events[0] ?? {};
     // Long records scroll within their box, which the keyboard must reach.
     const text = el("pre", { tabIndex: 0, "aria-label": words.body, role: "region" }, JSON.stringify(body, null, 1));
-    node.replaceChildren(...(body ? [el("h4", {}, words.body), text] : []));
+    node.replaceChildren(...(body ? [el("h3", {}, words.body), text] : []));
   } catch (error) {
     node.replaceChildren(failure(error, () => load(node, ledger, event)));
   } finally {

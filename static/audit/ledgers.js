@@ -16,7 +16,7 @@ export async function ledgersSection(section) {
   const { ledger } = place();
   let { ledgers, runs } = await api.auditLedgers();
   if (signal.aborted) return;
-  if (!ledgers.length) return fill(section, el("p", { class: "empty" }, words.noLedgers));
+  if (!ledgers.some(({ events }) => events)) return fill(section, el("p", { class: "empty" }, words.noLedgers));
   const opened = ledgers.find(({ name }) => name === ledger);
   const findings = el("div", { class: "findings" });
   const overview = el("div", { class: "overview" });

@@ -64,7 +64,12 @@ function behaviour(rows) {
     repaired: words.repairs(sum(row.repairs_fixed), sum(row.repairs_tried)),
     admission_rate: row.admission_rate === null ? words.none : share(row.admission_rate),
   }));
-  return el("div", { class: "table-room" }, table(words.statisticsCaption, Object.entries(words.statisticsHeads), cells, figures));
+  return room(words.statisticsCaption, Object.entries(words.statisticsHeads), cells, figures);
+}
+
+/** A table that may be wider than the page: it scrolls by itself, and the keyboard can reach it. */
+function room(caption, ...given) {
+  return el("div", { class: "table-room", tabIndex: 0, role: "region", "aria-label": caption }, table(caption, ...given));
 }
 
 const measure = (value, longest) =>
@@ -93,5 +98,5 @@ function violations(rows) {
     stage: words.stageModel(row),
     ...Object.fromEntries(kinds.map((kind) => [kind, share(row.violations[kind] / Math.max(row.replies, 1), words.number(row.violations[kind]))])),
   }));
-  return el("section", {}, head, el("div", { class: "table-room" }, table(words.violationsTitle, heads, cells)));
+  return el("section", {}, head, room(words.violationsTitle, heads, cells));
 }

@@ -161,7 +161,7 @@ export const words = {
   addSetting: "Change a setting",
   chooseSetting: "Choose a setting …",
   remove: "Remove",
-  removeNamed: (name) => `Leave ${name} as it is`,
+  removeNamed: (name) => `Remove ${name}`,
   ask: "Ask",
   nothingChanged: "Nothing is changed: choose a preset or a setting first.",
   unusable: "A setting cannot be used as it is; see what is said there.",

@@ -70,6 +70,10 @@ def _panel(page: Page) -> None:
     expect(page.get_by_role("switch").first).to_be_visible()
 
 
+def _audit(page: Page) -> None:
+    expect(page.get_by_role("tab").first).to_be_visible()
+
+
 def _compare(page: Page) -> None:
     page.get_by_role("tab", name="Compare").click()
     page.locator("#question").fill(QUESTIONS[-1])
@@ -87,6 +91,7 @@ PICTURES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "memory": ("memory?tab=experience", _memory),
     "panel": ("panel", _panel),
     "compare": ("panel", _compare),
+    "audit": ("audit", _audit),
 }
 
 

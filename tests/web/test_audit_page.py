@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,11 +28,8 @@ pytestmark = needs_chromium
 @pytest.fixture
 def told(serve: Starter) -> tuple[Site, str]:
     """A server with two timelines and a document; the first has three turns."""
-    site = serve(
-        ScriptedBackend(
-            [reply("In the boat house.", "E1", "knowledge", "E1 says so."), reply("好的。"), reply("Blue.")]
-        )
-    )
+    first = reply("In the boat house.", "E1", "knowledge", "E1 says so.")
+    site = serve(ScriptedBackend([first, reply("好的。"), reply("Blue.")]))
     site.upload("harbour.md", "# Boats\n\nAnn keeps her canoe in the boat house. 安的独木舟在船屋里。".encode())
     site.timeline("Bo", "小雨")
     timeline = site.timeline("Ann", f"Mo {HOSTILE}")
@@ -282,7 +278,7 @@ class TestGettingAround:
         site, timeline = told
         page = opened(visit, site, "t-000000000000", "statistics")
         expect(page.locator("#notices")).to_contain_text("The timeline in the address is not here.")
-        page.get_by_label("Timeline", exact=True).select_option(timeline)
+        page.locator("#timeline").select_option(timeline)
         expect(page).to_have_url(re.compile(f"#{timeline}$"))
         expect(page.get_by_role("link", name="Memory", exact=True)).to_have_attribute("href", f"/memory#{timeline}")
 
@@ -300,6 +296,6 @@ class TestGettingAround:
         expect(page.locator("#view table").first).to_be_visible()
 
     @pytest.mark.parametrize("tab", TABS)
-    def test_narrow_and_dark(self, told: tuple[Site, str], visit: Opener, tab: str, tmp_path: Path) -> None:
+    def test_narrow_and_dark(self, told: tuple[Site, str], visit: Opener, tab: str) -> None:
         page = opened(visit, *told, tab, (360, PHONE[1]), dark=True)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
