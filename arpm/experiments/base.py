@@ -1,7 +1,7 @@
 """What experiments share: steps that are done once and remembered, and results as numbers, tables and plots.
 
-A run can be interrupted at any time: every finished step is a line on the disk, and the same command goes on from there.
-A step belongs to the inputs that it was done with: another model, another seed or changed data does it anew.
+A run can be interrupted at any time: every finished step is a line on the disk, and the same command goes on from
+there. A step belongs to the inputs that it was done with: another model, another seed or changed data does it anew.
 """
 
 from __future__ import annotations

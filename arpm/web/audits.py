@@ -32,6 +32,7 @@ from arpm.web.errors import problem_of
 from arpm.web.ledgers import Ledgers
 from arpm.web.live import Live
 from retrieval.embedding.base import Embedder
+from retrieval.embedding.cache import CachedEmbedder
 
 Kind = Literal["verify", "replay", "counterfactual"]
 State = Literal["good", "disagrees", "unreadable"]
@@ -244,7 +245,8 @@ class Audits:
     def _vectors(self, needed: bool) -> Iterator[Embedder | None]:
         """The service's own model on a copy of its vectors: it need not be loaded again, and nothing is added."""
         model = self._service.embedder
-        with recorded_vectors(self._service.settings, needed=needed, model=getattr(model, "inner", model)) as embedder:
+        inner = model.inner if isinstance(model, CachedEmbedder) else model
+        with recorded_vectors(self._service.settings, needed=needed, model=inner) as embedder:
             yield embedder
 
 

@@ -303,3 +303,15 @@ class TestReading:
         for stage in ("0", "-1", "x", "9" * 30):
             error_of(site.http.get(f"{AUDIT}/statistics?stage={stage}"), 400, "input")
         error_of(site.http.get(f"{AUDIT}/statistics?timeline=t-000000000000"), 404, "not_found")
+
+    def test_what_can_be_reviewed_and_what_somebody_said(self, told: tuple[Site, str]) -> None:
+        site, timeline = told
+        turns = site.turns(timeline)
+        given = {"reviewer": "Ada 王", "support": "no", "correct": "yes", "reason": "It is so."}
+        assert site.http.post(f"/api/v1/turns/{turns[1]['id']}/reviews", json=given).status_code == 201
+        path = f"/api/v1/timelines/{timeline}/replies"
+        mine = site.http.get(path, params={"reviewer": "Ada 王"}).json()["replies"]
+        assert [row["turn"] for row in mine] == [turn["id"] for turn in turns]
+        assert [(row["support"], row["correct"]) for row in mine] == [(None, None), ("no", "yes"), (None, None)]
+        assert all(row["support"] is None for row in site.http.get(path).json()["replies"])
+        error_of(site.http.get("/api/v1/timelines/t-000000000000/replies"), 404, "not_found")
