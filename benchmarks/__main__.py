@@ -19,6 +19,7 @@ NAMES = (
     "embedding",
     "startup",
     "first_token",
+    "replay",
     "locomo",
     "evidence_choice",
 )

@@ -82,11 +82,7 @@ class TestAFailedTurnKeepsTheWords:
             (turn,) = site.turns(timeline)
             assert (turn["id"], turn["kind"], turn["message"]) == (failed["turn"], "turn_failed", "Are you there?")
             assert turn["error"]["text"] == "The model's server is not running."
-            assert site.http.get(f"/api/v1/timelines/{timeline}/memories").json() == {
-                "memories": [],
-                "count": 0,
-                "more": False,
-            }
+            assert site.http.get(f"/api/v1/timelines/{timeline}/memories").json()["memories"] == []
             assert last(site.send(timeline, "Are you there?"), "turn")["turn"]["response"] == "Here again."
             assert [turn["kind"] for turn in site.turns(timeline)] == ["turn_failed", "turn"]
 
