@@ -20,6 +20,7 @@ from arpm.cli.chat import chat
 from arpm.cli.checkpoint import checkpoint
 from arpm.cli.diff import diff, timeline
 from arpm.cli.erase import erase
+from arpm.cli.experiment import experiment
 from arpm.cli.export import export_group
 from arpm.cli.import_command import import_group
 from arpm.cli.instruct import instructions
@@ -28,6 +29,7 @@ from arpm.cli.knowledge import documents, ingest
 from arpm.cli.operate import config_command, demo, models, rebuild, serve
 from arpm.cli.options import Options
 from arpm.cli.output import clean
+from arpm.cli.quarantine import quarantine
 from arpm.cli.replay import counterfactual, replay
 from arpm.cli.review import review_group
 from arpm.cli.search import search
@@ -97,8 +99,9 @@ for _command in (
     *(rebuild, models, config_command, demo),
     review_group,
     checkpoint,
-    *(verify, replay, counterfactual, diff, timeline),
+    *(verify, replay, counterfactual, diff, timeline, quarantine),
     *(stats, export_group),
     erase,
+    experiment,
 ):
     main.add_command(_command)

@@ -9,6 +9,7 @@ import click
 
 from arpm.cli.options import Options, json_option
 from arpm.cli.output import emit, note, say
+from arpm.errors import NotFoundError
 
 if TYPE_CHECKING:
     from arpm.erasure import Reach, Receipt, What
@@ -22,6 +23,7 @@ SHOWN = 10
 @click.argument("memories", nargs=-1, metavar="[MEMORY]...")
 @click.option("--session", help="Erase everything that was said in a session of a timeline.")
 @click.option("--timeline", help="Erase everything of a user with a character; with --session, whose session it is.")
+@click.option("--user", metavar="NAME", help="Erase every timeline of a user.")
 @click.option("--document", help="Erase a document of the knowledge base.")
 @click.option("--dry-run", is_flag=True, help="Only show what it would reach.")
 @click.option("--yes", is_flag=True, help="Do not ask for the words that confirm it.")
@@ -33,41 +35,65 @@ def erase(
     memories: tuple[str, ...],
     session: str | None,
     timeline: str | None,
+    user: str | None,
     document: str | None,
     dry_run: bool,
     yes: bool,
     reason: str,
     as_json: bool,
 ) -> None:
-    """Erase memories for good, a session, a whole timeline or a document.
+    """Erase memories for good, a session, a whole timeline, everything of a user, or a document.
 
     A MEMORY is named by its id, a turn that never became one by its event id or as TIMELINE:ROUND. The words go from
     the ledger, the caches and the indexes; a receipt stays. Later replies that were made with them in view are listed
     and stay too.
     """
+    with options.service() as service:
+        if user is None:
+            whats = [_named(service, memories, session, timeline, document)]
+        elif memories or session or timeline or document:
+            raise click.UsageError("--user erases all timelines of a user: name nothing else with it.")
+        else:
+            whats = _all_of(service, user)
+        results = [_one(service, what, dry_run, yes, reason, as_json) for what in whats]
+    if as_json:
+        data = [{"reach": reach_data(found), "receipt": receipt} for found, receipt in results]
+        emit(data if user is not None else data[0])
+
+
+def _one(
+    service: Service, what: What, dry_run: bool, yes: bool, reason: str, as_json: bool
+) -> tuple[Reach, Receipt | None]:
+    """Show the reach of one erasure, ask, and erase."""
     from arpm.erasure import erase as erase_for_good
     from arpm.erasure import reach
 
-    with options.service() as service:
-        what = _named(service, memories, session, timeline, document)
-        found = reach(service, what)
-        if dry_run:
-            if as_json:
-                emit({"reach": reach_data(found), "receipt": None})
-            else:
-                say("\n".join(_told(found, "would go")))
-            return
-        if not yes:
-            for line in _told(found, "will go"):
-                note(line)
-            typed = click.prompt(f"This cannot be undone. Type “{found.confirm}” to go ahead", err=True, default="")
-        receipt, done = erase_for_good(service, what, found.confirm if yes else typed, reason)
-    if as_json:
-        emit({"reach": reach_data(done), "receipt": receipt})
-        return
-    say(_receipt(receipt))
-    for line in () if not yes else _left(done):
-        note(line)
+    found = reach(service, what)
+    if dry_run:
+        if not as_json:
+            say("\n".join(_told(found, "would go")))
+        return found, None
+    typed = found.confirm
+    if not yes:
+        for line in _told(found, "will go"):
+            note(line)
+        typed = click.prompt(f"This cannot be undone. Type “{found.confirm}” to go ahead", err=True, default="")
+    receipt, done = erase_for_good(service, what, typed, reason)
+    if not as_json:
+        say(_receipt(receipt))
+        for line in () if not yes else _left(done):
+            note(line)
+    return done, receipt
+
+
+def _all_of(service: Service, user: str) -> list[What]:
+    """Every timeline of a user. Raises NotFoundError when there is none."""
+    from arpm.erasure import What
+
+    rows = [row for row in service.timelines() if row.user == " ".join(user.split())]
+    if not rows:
+        raise NotFoundError(f"there is no timeline of a user {user!r}; `arpm timelines` lists those there are")
+    return [What(timeline=row.id) for row in rows]
 
 
 def reach_data(found: Reach) -> dict[str, Any]:
@@ -84,7 +110,7 @@ def _named(
     if memories and not (session or timeline or document):
         return of_memories(service.catalogue, memories)
     if not (memories or session or timeline or document):
-        raise click.UsageError("Name memories, --session, --timeline or --document.")
+        raise click.UsageError("Name memories, --session, --timeline, --user or --document.")
     if session and not (memories or timeline or document):
         timeline = service.catalogue.timeline_of_session(session)
     return What(timeline=timeline, memories=memories, session=session, document=document)

@@ -74,10 +74,25 @@ def test_a_session_a_document_and_a_whole_timeline(arpm: Arpm, timeline: str) ->
 
 
 def test_used_wrongly(arpm: Arpm, timeline: str) -> None:
-    assert "Name memories, --session, --timeline or --document" in erase(arpm, code=2).stderr
+    assert "Name memories, --session, --timeline, --user or --document" in erase(arpm, code=2).stderr
     assert "in one way" in erase(arpm, "m-000000000000", "--session", "s", "--yes", code=1).stderr
     assert "in one way" in erase(arpm, "--document", "d-1", "--timeline", timeline, code=1).stderr
     assert "no memory and no turn" in erase(arpm, "m-000000000000", "--dry-run", code=1).stderr
     assert "no session" in erase(arpm, "--session", "s-000000000000", code=1).stderr
     assert "no document" in erase(arpm, "--document", "d-000000000000", code=1).stderr
     assert "no timeline" in erase(arpm, "--timeline", "t-000000000000", code=1).stderr
+
+
+def test_everything_of_a_user(arpm: Arpm, timeline: str) -> None:
+    user = next(row["user"] for row in arpm.json("timelines") if row["id"] == timeline)
+    arpm("chat", "--user", user, "--character", "Another", "The purple tomatoes are ripe.")
+    arpm("chat", "--user", "Somebody Else", "--character", "Mo", "I have purple tomatoes too.")
+    assert len(arpm.json("erase", "--user", user, "--dry-run")) == 2
+    assert "name nothing else" in erase(arpm, "--user", user, "--document", "d-0123456789ab", code=2).stderr
+    assert "no timeline of a user" in erase(arpm, "--user", "Nobody", code=1).stderr
+    done = arpm.json("erase", "--user", user, "--yes")
+    assert all(item["receipt"] for item in done)
+    assert arpm.json("verify")["ledgers"]
+    # What somebody else said stays.
+    assert holding(arpm.logs / timeline, TOMATO) == []
+    assert holding(arpm.logs, TOMATO)
