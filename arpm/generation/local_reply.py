@@ -45,7 +45,6 @@ _NOTED: dict[Language, Frame] = {
     "en": Frame('I will remember: "', ". ", '".'),
     "zh": Frame("我会记住：“", "。", "”。"),
 }
-_QUOTING = tuple(frame.before for frame in (*_FRAMES.values(), *_NOTED.values()))
 _NO_MEMORY: dict[Language, tuple[str, ...]] = {
     "en": ("I have no memory of that.", "Nothing that I remember answers that."),
     "zh": ("我没有这方面的记忆。", "我的记忆里没有这件事。"),
@@ -54,6 +53,7 @@ _WELCOME: dict[Language, tuple[str, ...]] = {
     "en": ("Hello! Tell me something, and I will remember it.", "Hello! What shall I remember?"),
     "zh": ("你好！告诉我一件事，我会记住。", "你好！要我记住什么？"),
 }
+_EMPTY_REPLIES = frozenset(text for texts in (_NO_MEMORY, _WELCOME) for told in texts.values() for text in told)
 _GREETING = re.compile(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|你好|您好|嗨|早上好|下午好|晚上好|早安)\W*(?:\w+\W*)?",
     re.I,
@@ -61,8 +61,9 @@ _GREETING = re.compile(
 _FIRST_PERSON = re.compile(
     r"\b(?:i|my|mine|we|our|ours|us|(?<!tell )(?<!show )(?<!give )(?<!help )me)\b", re.IGNORECASE
 )
+_REQUEST = re.compile(r"\W*(?:tell|remind|show|list|name|give|describe|explain|summari[sz]e)\b", re.IGNORECASE)
 _ASKING = re.compile(
-    r"^\W*(?:tell|remind|show|list|describe|explain|who|whose|what|where|when|why|which|how|do|does|did|is|are|was|were|can|could|will|would|have|has)\b"
+    r"^\W*(?:who|whose|what|where|when|why|which|how|do|does|did|is|are|was|were|can|could|will|would|have|has)\b"
     r"|^\W*(?:请|帮|告诉|讲讲|说说|介绍)|吗\W*$|呢\W*$|什么|怎么|哪[里儿个些天年]|谁|为何|几[个点岁月号次天年]|多少|多大|多久",
     re.IGNORECASE,
 )
@@ -91,8 +92,9 @@ _LATER = _all_but(_TAGS_AND_LABELS + _ENDS)
 def response_grammar(question: str, best: LabelledEvidence | None) -> str:
     """EBNF for the response to `question`, for which `best` was chosen; None when there is no evidence.
 
-    What concerns the person comes from memory or is put down to memory, word for word: left free, the model repeats
-    the question, garbles the note or makes something up. Of other things it may talk, in English; in Chinese it cannot.
+    A question is answered from memory, and what a person tells of themselves is put down, both word for word: left
+    free, the model repeats the question, garbles the note, or makes up even a quotation. Otherwise it may talk, in
+    English; in Chinese it cannot.
     """
     spoken = language(question)
     bound = spoken == "zh" or bool(_FIRST_PERSON.search(question))
@@ -100,7 +102,8 @@ def response_grammar(question: str, best: LabelledEvidence | None) -> str:
         quotable = _quotable(best, question, spoken) if best else []
         if best and quotable:
             return _quoting_grammar(quotable, _FRAMES[spoken, best.route])
-        return _one_of(_NO_MEMORY[spoken]) if bound else free_grammar(_TALK_SENTENCES)
+        free = spoken == "en" and not bound and _REQUEST.match(question)
+        return free_grammar(_TALK_SENTENCES) if free else _one_of(_NO_MEMORY[spoken])
     if _GREETING.fullmatch(question.strip()):
         return _one_of(_WELCOME[spoken])
     told = _telling(question, spoken) if bound else []
@@ -109,7 +112,7 @@ def response_grammar(question: str, best: LabelledEvidence | None) -> str:
 
 def asks(message: str) -> bool:
     """Whether a message asks something, with or without a question mark."""
-    return message.rstrip().endswith(("?", "？")) or bool(_ASKING.search(message))
+    return message.rstrip().endswith(("?", "？")) or bool(_REQUEST.match(message)) or bool(_ASKING.search(message))
 
 
 def free_grammar(limit: int) -> str:
@@ -150,9 +153,17 @@ def _quotable(best: LabelledEvidence, question: str, spoken: Language) -> list[s
 
 
 def _own_words(memory: str) -> str:
-    """A memory without speakers, and without the replies that only quote another one or its own message."""
-    lines = [_SPEAKER.sub("", line) for line in memory.splitlines()]
-    return "\n".join([line for line in lines if not line.startswith(_QUOTING)] or lines)
+    """A memory without speakers, and of the model's own replies what they quoted, or nothing when they said nothing."""
+    lines = [_unframed(_SPEAKER.sub("", line)) for line in memory.splitlines()]
+    return "\n".join(line for line in lines if line not in _EMPTY_REPLIES)
+
+
+def _unframed(line: str) -> str:
+    """A quotation of a quotation says the same with less."""
+    for frame in (*_FRAMES.values(), *_NOTED.values()):
+        if line.startswith(frame.before):
+            return line.removeprefix(frame.before).removesuffix(frame.after)
+    return line
 
 
 def _telling(text: str, spoken: Language) -> list[str]:

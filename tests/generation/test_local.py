@@ -154,6 +154,7 @@ class TestItsReplyFollowsTheProtocol:
             ("Where did I leave my keys", "memory|remember"),
             ("我的钥匙在哪里？", "记忆"),
             ("请告诉我昨天的事", "记忆"),
+            ("List my allergies.", "memory|remember"),
             ("Hello Mei!", "Hello"),
             ("你好", "你好"),
         ],
@@ -175,6 +176,23 @@ class TestItsReplyFollowsTheProtocol:
         response = LITERAL.fullmatch(text)
         assert response is not None
         assert response["response"] == 'I remember: "My canoe is green".'
+
+    def test_a_round_that_asked_and_quoted_is_quoted_by_what_it_quoted(self, backend: LocalBackend) -> None:
+        """Asked again, the model gave its own earlier question back: 'I remember: "Until when is it open?"'"""
+        note = 'Ada: Until when is the library open?\nMia: My papers say: "It closes at nine in the evening".'
+        text, _ = said(backend, asking("When does the library close?", [note], Sampling(temperature=0)))
+        response = LITERAL.fullmatch(text)
+        assert response is not None
+        assert response["response"] == 'I remember: "It closes at nine in the evening".'
+
+    def test_a_question_without_evidence_gets_no_made_up_quotation(self, backend: LocalBackend) -> None:
+        """Between its own quotations it wrote: 'My papers say: "The temperature in Reykjavik was 1989"'."""
+        request = asking("What is the temperature in Reykjavik?", sampling=Sampling(temperature=0))
+        text, _ = said(backend, request)
+        response = LITERAL.fullmatch(text)
+        assert response is not None
+        assert "say" not in response["response"]
+        assert re.search("memory|remember", response["response"])
 
     def test_a_long_chinese_sentence_is_quoted_in_part(self, backend: LocalBackend) -> None:
         """A quotation cut by the token limit lost its closing mark."""
