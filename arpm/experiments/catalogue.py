@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 from arpm.experiments.base import Result, Run
 
-EXPERIMENTS: dict[str, str] = {}
+EXPERIMENTS: dict[str, str] = {
+    "noise": "Fifty questions over a knowledge base with up to 5.1 million characters of noise; Chinese and English.",
+    "ablation": "A scripted dialogue with corrections under the presets A to H; English and Chinese.",
+    "handoff": "One life handed from model to model, with and without a bad one; English and Chinese.",
+    "locomo": "LoCoMo: evidence found and shown, and with --model answers scored; English.",
+    "realmem": "RealMem: needed sessions of a long life found and shown; English.",
+    "madial": "MADial: memories that come to mind without a question; Chinese and English.",
+    "precision": "PrecisionMemBench: what must be shown, and what must not: noise, old facts, other people's; English.",
+    "scoring": "The constants of ranking: searched on half of LoCoMo, reported on the other half.",
+}
 
 
 def experiment(name: str) -> Callable[[Run], Result]:
