@@ -86,7 +86,7 @@ def _compare(page: Page) -> None:
 PICTURES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "chat": ("", _chat),
     "chat-dark": ("", _chat),
-    "evidence": ("", _candidates),
+    "candidates": ("", _candidates),
     "decay": ("", _decay),
     "memory": ("memory?tab=experience", _memory),
     "panel": ("panel", _panel),
