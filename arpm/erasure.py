@@ -16,10 +16,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
-from arpm.audit.exports.record import exported_files
 from arpm.catalogue import KNOWLEDGE, Catalogue, UseRow
 from arpm.errors import InputError, NotFoundError
 from arpm.events import RECEIPT, Event
+from arpm.exported import exported_files
 from arpm.forgetting import Phrases, going, torn_with
 from arpm.ids import is_id, source_digest
 from arpm.ledger import LEDGER_NAME

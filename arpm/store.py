@@ -16,10 +16,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from arpm.audit.exports.record import ExportRecordError, exported_files, remove_exported
 from arpm.catalogue import Catalogue, CatalogueError
 from arpm.clock import Clock
 from arpm.events import RECEIPT, Draft, Event
+from arpm.exported import ExportRecordError, exported_files, remove_exported
 from arpm.forgetting import embedded, going, torn_with
 from arpm.ledger import Ledger, sync_folder
 from retrieval.embedding.base import Embedder

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from arpm.audit.exports.record import begin, finish
 from arpm.canonical import canonical
 from arpm.catalogue import CatalogueError
 from arpm.erasure import Receipt, What, erase, of_memories, reach
 from arpm.errors import BusyError, InputError, NotFoundError
 from arpm.events import Event
+from arpm.exported import begin, finish
 from arpm.forgetting import torn_with
 from arpm.generation.base import GenerationError
 from arpm.importers.atoms import Atom, write_atoms

@@ -243,9 +243,10 @@ class TestProofs:
     def test_documents_that_are_none(self, written: Chain, change: dict[str, Any]) -> None:
         proof = {**inclusion(written, "e-3", sign(written, KEY, AT)), **change}
         try:
-            assert proof_problems(proof, PUBLIC) != []
-        except InputError:
-            assert True
+            problems = proof_problems(proof, PUBLIC)
+        except InputError as error:
+            problems = [str(error)]
+        assert problems
         for other in (None, [], "x"):
             with pytest.raises(InputError):
                 proof_problems(other)

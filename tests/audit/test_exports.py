@@ -16,7 +16,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from arpm.audit.exports import record
+from arpm import exported as record
 from arpm.audit.exports.guard import cell, csv_text, unguarded
 from arpm.audit.exports.tables import TABLES
 from arpm.erasure import erase, of_memories, reach

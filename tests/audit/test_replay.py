@@ -200,6 +200,22 @@ def test_the_summary_as_json(lived: tuple[Path, str]) -> None:
         json.dumps(asdict(result))
 
 
+def test_a_ledger_of_before_these_members_is_read(lived: tuple[Path, str], tmp_path: Path) -> None:
+    """Records of before a turn said what it replaces raised KeyError in the fold; the service did not start."""
+    logs, timeline = tmp_path / "logs", lived[1]
+    shutil.copytree(lived[0], logs)
+    path = logs / timeline / LEDGER_NAME
+    events = [placed.event() for placed in walk(path)]
+    victim = next(event for event in events if event.kind == "turn")
+    assert victim.body is not None
+    body = {name: value for name, value in victim.body.items() if name not in ("replaces", "clock", "request_key")}
+    _rewrite(path, events, victim.id, body)
+    shutil.rmtree(logs / "cache", ignore_errors=True)
+    assert all(result.same for result in replay(logs, timeline, "retrieval"))
+    with open_service(logs) as service:
+        assert service.record(f"{timeline}:1").body["clock"] == "system"
+
+
 class TestAfterAnErasure:
     """An erased turn was folded as round 0 until its receipt, and every round after it seemed wrong."""
 

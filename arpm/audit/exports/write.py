@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from arpm import __version__
-from arpm.audit.exports import record
+from arpm import exported as record
 from arpm.audit.exports.source import Source, TimelineSource
 from arpm.catalogue import KNOWLEDGE
 from arpm.errors import InputError
