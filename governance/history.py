@@ -1,0 +1,55 @@
+"""What context policies share: past messages, and what became of each of them in a prompt. Values without behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from governance.unfolding import Fidelity
+
+Speaker = Literal["user", "assistant"]
+Importance = Literal["CRITICAL", "RELEVANT", "TRIVIAL"]
+
+# Tokens of a text by the tokenizer of the model that will read it.
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One past message of a conversation: whose it is, its round, and the memory that holds it (None: not admitted)."""
+
+    speaker: Speaker
+    round: int
+    text: str
+    memory: str | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """The numbers by which AFM chose a message's fidelity (AFM paper, section 3.2), and the fidelity they ask for."""
+
+    importance: Importance
+    similarity: float
+    recency: float
+    score: float
+    intended: Fidelity
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What became of a past message: how it is shown and why.
+
+    `fidelity` is None and `text` empty when the message is left out; `tokens` is what it costs in the prompt. `focus`
+    holds AFM's numbers, `note` what went wrong on the way (a compressor that overran its budget or failed).
+    """
+
+    message: Message
+    fidelity: Fidelity | None
+    text: str
+    tokens: int
+    reason: str
+    focus: Focus | None = None
+    note: str | None = None
