@@ -51,6 +51,7 @@ RECEIPT = "memory_erased"
 _LATER_MEMBERS: dict[str, dict[str, Any]] = {
     kind: {"replaces": None, "clock": "system", "request_key": None} for kind in ("turn", "turn_failed")
 }
+_LATER_MEMBERS["turn"] |= {"history": [], "context_tokens": None}
 _ENVELOPE_SCHEMA = "urn:arpm:schema:event:1"
 _BODY = b',"body":'
 _BODY_DIGEST = b',"body_digest":'

@@ -151,6 +151,10 @@ class Lived:
         """How many rounds the running session has; only those below `before` if given."""
         return self.catalogue.session_rounds(self.session().id, before)
 
+    def experiences(self) -> list[Experience]:
+        """Every active memory, in the order they were lived."""
+        return self.catalogue.experiences(self.id)
+
     def memory_of_round(self, round: int) -> str | None:
         """The memory that a round became."""
         return self.catalogue.memory_of_round(self.id, round)

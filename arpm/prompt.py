@@ -1,4 +1,4 @@
-"""The prompt: persona, standing instructions, time frame, evidence, protocol, recent rounds, and the message last.
+"""The prompt: persona, standing instructions, time frame, summary, evidence, protocol, recent rounds, the message last.
 
 A pure function of its parts, so that a prompt can be rebuilt from the ids in a turn record and must match its digest.
 All wording that a model reads is in this module. Memories, documents and messages enter neutralised: no tag in them
@@ -29,7 +29,7 @@ _SPEAKER = re.compile(r"[^\n:：]{1,60}[:：] ")
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One earlier round of the running session, shown word for word."""
+    """One earlier round as two turns of a chat; a side that is not shown is empty."""
 
     round: int
     message: str
@@ -40,7 +40,9 @@ class Exchange:
 class PromptParts:
     """Everything a prompt is made of. `last_at` is when the last round was, None before the first.
 
-    `lead` is the label of the evidence that a backend ranked first; the compact prompt says it once more.
+    `lead` is the label of the evidence that a backend ranked first; the compact prompt says it once more. `summary`
+    tells of the rounds before the window, under the policy of that name. `searched` says whether past turns were
+    looked for.
     """
 
     style: PromptStyle
@@ -57,6 +59,8 @@ class PromptParts:
     window: tuple[Exchange, ...]
     message: str
     lead: str | None = None
+    summary: str = ""
+    searched: bool = True
 
     @property
     def language(self) -> Language:
@@ -64,7 +68,9 @@ class PromptParts:
         return language(self.message)
 
 
-Origin = Literal["persona", "instructions", "time", "evidence", "protocol", "language", "window", "lead", "message"]
+Origin = Literal[
+    "persona", "instructions", "time", "summary", "evidence", "protocol", "language", "window", "lead", "message"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +102,8 @@ def passages(parts: PromptParts) -> tuple[Passages, ...]:
     system = _compact(parts) if parts.style == "compact" else _full(parts)
     messages = [Passages("system", system)]
     for exchange in parts.window:
-        messages.append(Passages("user", (Passage("window", neutralise(exchange.message)),)))
-        messages.append(Passages("assistant", (Passage("window", neutralise(exchange.response)),)))
+        sides: tuple[tuple[Role, str], ...] = (("user", exchange.message), ("assistant", exchange.response))
+        messages += [Passages(role, (Passage("window", neutralise(words)),)) for role, words in sides if words]
     messages.append(Passages("user", _question(parts)))
     return tuple(messages)
 
@@ -115,9 +121,16 @@ def prompt_digest(messages: Sequence[ChatMessage]) -> str:
     return digest(canonical([[message.role, message.content] for message in messages]))
 
 
+def citable(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The evidence that shows something, and not only stands for it."""
+    return [item for item in evidence if item.fidelity != "PLACEHOLDER"]
+
+
 def shown_evidence(evidence: Sequence[Evidence]) -> tuple[LabelledEvidence, ...]:
     """The evidence as a backend's grammar may enumerate it."""
-    return tuple(LabelledEvidence(item.label, neutralise(item.text), item.route, item.similarity) for item in evidence)
+    return tuple(
+        LabelledEvidence(item.label, neutralise(item.text), item.route, item.similarity) for item in citable(evidence)
+    )
 
 
 def time_frame(moment: Moment, last_at: datetime | None, timezone: str, lang: Language) -> str:
@@ -160,11 +173,17 @@ _TIME: dict[Language, _TimeWords] = {
 
 
 def evidence_line(item: Evidence) -> str:
-    """One evidence item as the full prompt shows it: label, kind, source and cue, then the text as it was."""
+    """One evidence item as the full prompt shows it: label, kind, source and cue, then the text as it was.
+
+    What only stands for something cannot be cited, and has none of these.
+    """
+    if item.fidelity == "PLACEHOLDER":
+        return neutralise(item.text)
+    shortened = ", shortened" if item.fidelity == "COMPRESSED" else ""
     kind = "document" if item.route == "knowledge" else "conversation"
     source = f", {neutralise(item.source)}" if item.route == "knowledge" else ""
     cue = f", {item.cue}" if item.cue else ""
-    return f"[{item.label}] ({kind}{source}{cue})\n{neutralise(item.text)}"
+    return f"[{item.label}] ({kind}{shortened}{source}{cue})\n{neutralise(item.text)}"
 
 
 def _full(parts: PromptParts) -> tuple[Passage, ...]:
@@ -176,6 +195,8 @@ def _full(parts: PromptParts) -> tuple[Passage, ...]:
         sections.append(("instructions", words))
     if parts.time_cues:
         sections.append(("time", time_frame(parts.moment, parts.last_at, parts.timezone, parts.language)))
+    if parts.summary:
+        sections.append(("summary", f"Summary of earlier rounds:\n{neutralise(parts.summary)}"))
     if parts.protocol or parts.evidence:
         sections.append(("evidence", _evidence_section(parts)))
     if parts.protocol:
@@ -186,12 +207,12 @@ def _full(parts: PromptParts) -> tuple[Passage, ...]:
 
 def _evidence_section(parts: PromptParts) -> str:
     if not parts.evidence:
-        return _NO_EVIDENCE
+        return _NO_EVIDENCE if parts.searched else _NO_DOCUMENT
     return "\n\n".join((_EVIDENCE, *map(evidence_line, parts.evidence)))
 
 
 def _labels(evidence: Sequence[Evidence]) -> str:
-    return ", ".join(item.label for item in evidence) or "none"
+    return ", ".join(item.label for item in citable(evidence)) or "none"
 
 
 _EVIDENCE = (
@@ -201,6 +222,7 @@ _EVIDENCE = (
 _NO_EVIDENCE = (
     "Evidence from memory: none. Nothing that is remembered matches this message; do not claim to remember anything."
 )
+_NO_DOCUMENT = "Evidence from documents: none."
 _PROTOCOL = """Before answering, verify the evidence. Reply in exactly this form and write nothing outside the two tags:
 <analysis>
 need: knowledge | experience | both | none
@@ -237,6 +259,8 @@ def _compact(parts: PromptParts) -> tuple[Passage, ...]:
         sections.append(("instructions", "Always: " + " ".join(neutralise(text) for text in parts.instructions)))
     if parts.time_cues:
         sections.append(("time", time_frame(parts.moment, parts.last_at, parts.timezone, parts.language)))
+    if parts.summary:
+        sections.append(("summary", f"Before: {' / '.join(neutralise(parts.summary).splitlines())}"))
     if parts.evidence:
         lines = "\n".join(compact_evidence_line(item) for item in parts.evidence)
         sections.append(("evidence", f"Notes:\n{lines}"))
@@ -245,4 +269,6 @@ def _compact(parts: PromptParts) -> tuple[Passage, ...]:
 
 def compact_evidence_line(item: Evidence) -> str:
     """One evidence item on one line, for small models."""
+    if item.fidelity == "PLACEHOLDER":
+        return " / ".join(neutralise(item.text).splitlines())
     return f"[{item.label}] {item.cue + ': ' if item.cue else ''}{' / '.join(neutralise(item.text).splitlines())}"

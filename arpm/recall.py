@@ -5,18 +5,17 @@ The turn, the search command and later replay all come through here, so they can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from arpm.catalogue import TurnRow
 from arpm.ledger import Checkpoint
 from arpm.lived import Lived
 from arpm.stages import Stopwatch
 from governance.config import GovernanceConfig
 from governance.decay import Moment
-from governance.policy import Governed, Situation, govern
+from governance.policy import Conversation, Governed, Situation, govern, searched_with
 from retrieval.candidates import Candidate, Query
 from retrieval.config import RetrievalConfig
 from retrieval.embedding.base import Embedder, Vectors
@@ -46,15 +45,15 @@ def recall(
     config: GovernanceConfig,
     moment: Moment,
     *,
-    seen: Sequence[TurnRow] = (),
+    conversation: Conversation | None = None,
     without: Collection[str] = (),
     count: Callable[[str], int],
     timer: Stopwatch,
 ) -> Recalled:
     """Search both routes for `message` at `moment` and decide what the prompt shows.
 
-    `seen` are the rounds that the prompt shows word for word, whose memories need not be shown twice; `count` counts
-    tokens. `without` are memories of the round itself, which is answered again.
+    `conversation` is what the context policy looks back on beside what is found; `count` counts tokens. `without` are
+    memories of the round itself, which is answered again.
     """
     info = timeline.info
     session = timeline.session().id
@@ -63,7 +62,7 @@ def recall(
     asked = Query(text, info.user, info.character, session)
     with timer.stage("embedded"):
         vector = embedder.encode_query([text])[0]
-    repeated = (timeline.memory_of_round(row.round) for row in seen)
+    searched = searched_with(config)
 
     def round_of(candidate: Candidate) -> int | None:
         if candidate.route == "experience" or candidate.at is None:
@@ -71,16 +70,16 @@ def recall(
         return timeline.round_at(candidate.at)
 
     with timer.stage("searched"):
-        tip, documents = library.search(asked, vector, config)
-        experiences = timeline.index.search(asked, vector, config, without)
+        tip, documents = library.search(asked, vector, searched)
+        experiences = timeline.index.search(asked, vector, searched, without)
     with timer.stage("governed"):
         situation = Situation(
             moment=moment,
             zone=ZoneInfo(info.timezone),
             language=language(message),
-            window=frozenset(memory for memory in repeated if memory is not None),
+            window=frozenset(),
             round_of=round_of,
             count=count,
         )
-        governed = govern(documents, experiences, config, situation)
+        governed = govern(documents, experiences, config, situation, conversation)
     return Recalled(text, tip, governed)

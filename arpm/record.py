@@ -13,6 +13,7 @@ from arpm.answer import Answer
 from arpm.generation.base import Backend, GenerationError, Sampling
 from governance.config import GovernanceConfig
 from governance.decay import Moment
+from governance.history import Placed
 from governance.selection import Decision
 from governance.unfolding import Evidence
 
@@ -90,12 +91,37 @@ def candidate_row(decision: Decision) -> dict[str, Any]:
     }
 
 
+def history_row(item: Placed) -> dict[str, Any]:
+    """What became of an earlier message, and why; its words are named by round and memory, never copied."""
+    message, focus = item.message, item.focus
+    return {
+        "round": message.round,
+        "part": message.speaker,
+        "at": message.at.isoformat() if message.at else None,
+        "memory": message.memory,
+        "fidelity": item.fidelity,
+        "tokens": item.tokens,
+        "reason": item.reason,
+        "focus": asdict(focus) if focus else None,
+        "note": item.note,
+    }
+
+
+def whole_rounds(placed: Sequence[Placed]) -> list[int]:
+    """The rounds of which every message is shown word for word."""
+    shown = {item.message.round: True for item in placed}
+    for item in placed:
+        shown[item.message.round] &= item.fidelity == "FULL"
+    return [round for round, whole in shown.items() if whole]
+
+
 def evidence_row(item: Evidence) -> dict[str, Any]:
     """An evidence item in prompt order, by memory id."""
     return {
         "label": item.label,
         "memory": item.memory,
         "route": item.route,
+        "part": item.part,
         "fidelity": item.fidelity,
         "tokens": item.tokens,
         "cue": item.cue,

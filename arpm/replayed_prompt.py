@@ -11,13 +11,19 @@ from datetime import datetime
 from typing import Any
 
 from arpm.catalogue import Catalogue
+from arpm.conversation import exchanges_of, summary_of
 from arpm.errors import NotFoundError
 from arpm.events import Event
 from arpm.generation.base import ChatMessage
 from arpm.prompt import Exchange, PromptParts, build, prompt_digest
+from arpm.recorded_count import NoTokenizerError, counter_of
+from arpm.replayed_messages import MessageLostError, placed_again
+from governance.config import GovernanceConfig
 from governance.decay import Moment
+from governance.history import Placed, Speaker
+from governance.policy import remembers
 from governance.unfolding import Evidence
-from retrieval.memories import KnowledgeChunk
+from retrieval.memories import Experience, KnowledgeChunk
 
 
 class PromptLostError(NotFoundError):
@@ -49,7 +55,10 @@ def parts_of_record(catalogue: Catalogue, event: Event) -> PromptParts:
 
 def parts_of_body(catalogue: Catalogue, timeline_id: str, at: datetime, body: Mapping[str, Any]) -> PromptParts:
     """What the prompt of a turn was made of, from the body of its event. Raises PromptLostError."""
-    timeline, config, last = catalogue.timeline(timeline_id), body["config"], body["last_round_at"]
+    timeline, last = catalogue.timeline(timeline_id), body["last_round_at"]
+    config = GovernanceConfig.of_record(body["config"])
+    placed = _placed(catalogue, timeline_id, at, body)
+    shown = {(item.message.memory, item.message.speaker): item for item in placed}
     return PromptParts(
         style=body["backend"]["prompt_style"],
         user=body["user"],
@@ -59,10 +68,16 @@ def parts_of_body(catalogue: Catalogue, timeline_id: str, at: datetime, body: Ma
         moment=Moment(body["round"], at),
         last_at=datetime.fromisoformat(last) if last else None,
         timezone=timeline.timezone,
-        time_cues=config["time_cues"],
-        protocol=config["protocol_enabled"],
-        evidence=tuple(_evidence(catalogue, row) for row in body["evidence"]),
-        window=tuple(_exchange(catalogue, timeline_id, round) for round in body["window"]),
+        time_cues=config.time_cues,
+        protocol=config.protocol_enabled,
+        evidence=tuple(_evidence(catalogue, row, shown) for row in body["evidence"]),
+        summary=summary_of(placed),
+        searched=remembers(config),
+        window=(
+            exchanges_of(placed, config)
+            if placed
+            else tuple(_exchange(catalogue, timeline_id, round) for round in body["window"])
+        ),
         message=body["message"],
         lead=next(iter(body["ranking"]), None),
     )
@@ -81,7 +96,20 @@ def _instructions(catalogue: Catalogue, body: Mapping[str, Any]) -> list[str]:
         raise PromptLostError(f"{error}, which the prompt showed") from error
 
 
-def _evidence(catalogue: Catalogue, row: Mapping[str, Any]) -> Evidence:
+def _placed(catalogue: Catalogue, timeline: str, at: datetime, body: Mapping[str, Any]) -> list[Placed]:
+    """What became of earlier messages; none where the policy keeps no record of each."""
+    if not body["history"]:
+        return []
+    try:
+        return placed_again(catalogue, timeline, at, body, counter_of(body))
+    except (MessageLostError, NoTokenizerError) as error:
+        raise PromptLostError(str(error)) from error
+
+
+Shown = Mapping[tuple[str | None, Speaker], Placed]
+
+
+def _evidence(catalogue: Catalogue, row: Mapping[str, Any], placed: Shown) -> Evidence:
     memory = catalogue.memory(row["memory"])
     if memory is None:
         raise PromptLostError(f"{row['label']} showed the memory {row['memory']}, which was erased")
@@ -90,11 +118,22 @@ def _evidence(catalogue: Catalogue, row: Mapping[str, Any]) -> Evidence:
         memory=row["memory"],
         route=row["route"],
         source=memory.source if isinstance(memory, KnowledgeChunk) else memory.session,
-        text=memory.text,
+        text=_words(memory, row, placed),
         cue=row["cue"] or "",
         fidelity=row["fidelity"],
         tokens=row["tokens"],
+        part=row.get("part"),
     )
+
+
+def _words(memory: Experience | KnowledgeChunk, row: Mapping[str, Any], placed: Shown) -> str:
+    """What the prompt showed of a memory: the whole of it, or a form of one side."""
+    if row.get("part") is None:
+        return memory.text
+    item = placed.get((row["memory"], row["part"]))
+    if item is None:
+        raise PromptLostError(f"the record shows {row['label']} and does not say what became of its words")
+    return item.text if item.fidelity == "PLACEHOLDER" else item.message.said(item.text)
 
 
 def _exchange(catalogue: Catalogue, timeline: str, round: int) -> Exchange:

@@ -16,20 +16,30 @@ from arpm.admission import admission
 from arpm.answer import Answer, Shown, answer
 from arpm.binding import bound_labels
 from arpm.canonical import digest
-from arpm.catalogue import TurnRow
 from arpm.clock import Clock
+from arpm.conversation import conversation, exchanges_of, room_for_messages, summary_of
 from arpm.errors import ArpmError, InputError
 from arpm.events import Event
-from arpm.generation.base import Backend, GenerationError, GenerationRequest, PromptStyle, Sampling
+from arpm.generation.base import Backend, GenerationError, GenerationRequest, Sampling
 from arpm.ids import new_id
 from arpm.lived import Lived
-from arpm.prompt import Exchange, PromptParts, build, prompt_digest, shown_evidence
+from arpm.prompt import PromptParts, build, prompt_digest, shown_evidence
 from arpm.recall import Recalled, Searched, recall
-from arpm.record import Framed, answer_rows, candidate_row, evidence_row, failure_rows, stopped_rows
+from arpm.record import (
+    Framed,
+    answer_rows,
+    candidate_row,
+    evidence_row,
+    failure_rows,
+    history_row,
+    stopped_rows,
+    whole_rounds,
+)
 from arpm.stages import StageName, Stopwatch
 from arpm.timeline import Timeline
 from governance.config import GovernanceConfig
 from governance.instructions import Instruction, prefix, recognise, retired_by
+from governance.policy import Conversation, remembers, shows_messages_as_evidence
 from retrieval.embedding.base import Embedder
 from retrieval.text import language, usable
 
@@ -145,7 +155,7 @@ class Prepared:
 
 def prepare(timeline: Lived, framed: Framed, tools: Tools, timer: Stopwatch) -> Prepared:
     """Search both memories, govern what they bring back, and build the prompt. Raises GenerationError."""
-    window = _window(timeline, framed, tools.backend)
+    talk = _conversation(timeline, framed, tools)
     recalled = recall(
         framed.message,
         timeline,
@@ -153,16 +163,16 @@ def prepare(timeline: Lived, framed: Framed, tools: Tools, timer: Stopwatch) -> 
         tools.embedder,
         framed.config,
         framed.moment,
-        seen=_seen(window, tools.backend.prompt_style),
+        conversation=talk,
         without=_own_memory(timeline, framed),
         count=tools.backend.count_tokens,
         timer=timer,
     )
     with timer.stage("prompted"):
         instructions = _instructions(timeline, framed.config, tools.backend)
-        request = _request(timeline, framed, tools, recalled, window, instructions)
+        request = _request(timeline, framed, tools, recalled, instructions)
         row = _prompt_row(request, tools.backend)
-    return Prepared(request, row, _context(timeline, framed, tools, recalled, window, instructions))
+    return Prepared(request, row, _context(timeline, framed, tools, recalled, instructions))
 
 
 def checked_message(message: str) -> str:
@@ -188,30 +198,37 @@ def learn_instructions(timeline: Timeline, message: str, round: int) -> None:
                 timeline.retire_instruction(meant.id, item.text, by="rule", round=round)
 
 
-def _window(timeline: Lived, framed: Framed, backend: Backend) -> list[TurnRow]:
-    """The last rounds of the session that fit the window's budget; the oldest yield."""
-    kept: list[TurnRow] = []
-    spent = 0
-    for row in reversed(timeline.window(framed.config.window_rounds, framed.moment.round)):
-        spent += backend.count_tokens(row.message) + backend.count_tokens(row.response)
-        if spent > framed.config.window_budget:
-            break
-        kept.append(row)
-    return kept[::-1]
+def _conversation(timeline: Lived, framed: Framed, tools: Tools) -> Conversation:
+    """What the context policy looks back on.
+
+    Evidence need not show again what the window shows. But a very small model answers from evidence only, and quotes
+    it: what it was told a moment ago must be there too.
+    """
+    backend, config = tools.backend, framed.config
+    room = room_for_messages(
+        backend.context_tokens,
+        framed.sampling,
+        config,
+        timeline.info.persona,
+        framed.message,
+        backend.count_tokens,
+    )
+    return conversation(
+        timeline,
+        framed.message,
+        config,
+        framed.moment.round,
+        tools.embedder,
+        backend.count_tokens,
+        room,
+        once=backend.prompt_style == "full",
+    )
 
 
 def _own_memory(timeline: Lived, framed: Framed) -> tuple[str, ...]:
     """The memory that the round has already, when it is answered again."""
     own = timeline.memory_of_round(framed.moment.round) if framed.replaces else None
     return (own,) if own else ()
-
-
-def _seen(window: Sequence[TurnRow], style: PromptStyle) -> Sequence[TurnRow]:
-    """The rounds that evidence need not show again.
-
-    A very small model answers from evidence only, and quotes it: what it was told a moment ago must be there too.
-    """
-    return window if style == "full" else ()
 
 
 def _instructions(timeline: Lived, config: GovernanceConfig, backend: Backend) -> tuple[Instruction, ...]:
@@ -248,7 +265,6 @@ def _request(
     framed: Framed,
     tools: Tools,
     recalled: Recalled,
-    window: Sequence[TurnRow],
     instructions: Sequence[Instruction],
 ) -> GenerationRequest:
     info, evidence = timeline.info, recalled.governed.evidence
@@ -266,7 +282,9 @@ def _request(
         time_cues=framed.config.time_cues,
         protocol=framed.config.protocol_enabled,
         evidence=evidence,
-        window=tuple(Exchange(row.round, row.message, row.response) for row in window),
+        summary=summary_of(recalled.governed.placed),
+        searched=remembers(framed.config),
+        window=exchanges_of(recalled.governed.placed, framed.config),
         message=framed.message,
         lead=ranking[0] if ranking else None,
     )
@@ -286,11 +304,11 @@ def _context(
     framed: Framed,
     tools: Tools,
     recalled: Recalled,
-    window: Sequence[TurnRow],
     instructions: Sequence[Instruction],
 ) -> dict[str, Any]:
     """The part of the record that says what was shown to the model and why."""
     info, tip, governed = timeline.info, recalled.knowledge_tip, recalled.governed
+    as_evidence = shows_messages_as_evidence(framed.config)
     round = framed.moment.round
     last = timeline.last_round_at(round)
     return {
@@ -299,10 +317,12 @@ def _context(
         "augmented_query": recalled.query,
         "session_round": timeline.session_rounds(round) + 1,
         "last_round_at": last.isoformat() if last else None,
+        "context_tokens": tools.backend.context_tokens,
         "embedder": {"name": tools.embedder.name, "c0": tools.embedder.c0},
         "knowledge_tip": {"seq": tip.seq, "hash": tip.hash},
         "instructions_shown": [item.id for item in instructions],
-        "window": [row.round for row in window],
+        "window": [] if as_evidence else whole_rounds(governed.placed),
+        "history": [history_row(item) for item in governed.placed] if framed.config.policy != "arpm" else [],
         "candidates": {
             "knowledge": [candidate_row(decision) for decision in governed.knowledge],
             "experience": [candidate_row(decision) for decision in governed.experience],

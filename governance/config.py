@@ -15,10 +15,23 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from retrieval.config import Group, RetrievalConfig, setting
 
-Policy = Literal["arpm"]
+Policy = Literal[
+    "arpm",
+    "afm",
+    "afm_paper",
+    "bm25",
+    "summary",
+    "recency_compressed",
+    "truncated",
+    "recent_k",
+    "full",
+    "stateless",
+]
+HistoryScope = Literal["session", "timeline"]
 
 _RECOGNITION = Group("recognise", "Standing instructions")
 _POLICY = Group("govern", "Policy")
+_AFM = Group("govern", "Adaptive focus")
 _GATE = Group("govern", "Relevance gate")
 _TIME = Group("govern", "Weight of time")
 _SELECTION = Group("govern", "Selection")
@@ -38,7 +51,38 @@ class ConfigError(ValueError):
 class GovernanceConfig(RetrievalConfig):
     """Retrieval's settings and everything that decides what enters the prompt and what becomes memory."""
 
-    policy: Policy = setting("arpm", "The context policy that turns candidates into prompt content.", group=_POLICY)
+    policy: Policy = setting("arpm", "The context policy: what of the conversation the prompt shows.", group=_POLICY)
+    policy_rounds: int = setting(
+        5,
+        "Rounds that recent_k and bm25 show, and that recency_compressed and summary keep whole.",
+        0,
+        100,
+        group=_POLICY,
+    )
+    history_scope: HistoryScope = setting(
+        "session",
+        "What full, recent_k, truncated, recency_compressed and summary look back on: 'session' or 'timeline'.",
+        group=_POLICY,
+    )
+    history_budget: int = setting(
+        1000,
+        "Most tokens of earlier messages under truncated, recency_compressed, summary, afm and afm_paper.",
+        0,
+        1_000_000,
+        group=_POLICY,
+    )
+    compressed_tokens: int = setting(
+        40, "Most tokens of a compressed message, and four times that of a rolling summary.", 1, 10_000, group=_POLICY
+    )
+    afm_half_life: float = setting(
+        12.0, "Rounds in which a message loses half its recency (AFM paper, section 3.2).", 0.1, 1e6, group=_AFM
+    )
+    afm_full: float = setting(
+        0.45, "Score from which a message is shown whole (AFM paper, section 3.3).", 0.0, 1.0, group=_AFM
+    )
+    afm_compressed: float = setting(
+        0.25, "Score from which a message is shown compressed (AFM paper, section 3.3).", 0.0, 1.0, group=_AFM
+    )
     gate_enabled: bool = setting(
         True, "Drop candidates that nothing in the question matches, before decay.", group=_GATE
     )
@@ -212,6 +256,18 @@ _PAPER = GovernanceConfig(
     history_floor=0.0,
 )
 
+# The papers' baselines have neither documents nor standing instructions nor a protocol.
+_BASELINE: dict[str, Any] = {"knowledge_enabled": False, "instructions_enabled": False, "protocol_enabled": False}
+_BASELINES: dict[Policy, str] = {
+    "stateless": "The message alone.",
+    "full": "Every message of the session, as far as the model's window goes.",
+    "recent_k": "The last five rounds of the session.",
+    "truncated": "As many of the last rounds as the budget holds.",
+    "recency_compressed": "The last rounds whole, older messages compressed.",
+    "summary": "The last rounds behind a rolling summary of all before.",
+    "bm25": "The five past rounds that BM25 finds.",
+}
+
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
@@ -237,6 +293,18 @@ PRESETS: dict[str, Preset] = {
             "H",
             "Strong consistency: citations required, two repairs.",
             GovernanceConfig(citation_required=True, repair_attempts=2),
+        ),
+        Preset(
+            "afm", "Adaptive focus as we ship it, beside documents and instructions.", GovernanceConfig(policy="afm")
+        ),
+        Preset(
+            "afm-paper",
+            "Adaptive focus as published: no documents, no instructions, no protocol.",
+            GovernanceConfig(policy="afm_paper", **_BASELINE),
+        ),
+        *(
+            Preset(policy.replace("_", "-"), help, GovernanceConfig(policy=policy, **_BASELINE))
+            for policy, help in _BASELINES.items()
         ),
     )
 }

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from governance.unfolding import Fidelity
-
+Fidelity = Literal["FULL", "COMPRESSED", "LATENT", "PLACEHOLDER"]
 Speaker = Literal["user", "assistant"]
 Importance = Literal["CRITICAL", "RELEVANT", "TRIVIAL"]
 
@@ -18,13 +17,21 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One past message of a conversation: whose it is, its round, and the memory that holds it (None: not admitted)."""
+    """One past message of a conversation: whose it is, its round, and the memory that holds it (None: not admitted).
+
+    `name` is what the speaker is called, where that is known.
+    """
 
     speaker: Speaker
     round: int
     text: str
     memory: str | None = None
     at: datetime | None = None
+    name: str = ""
+
+    def said(self, text: str) -> str:
+        """A form of the message's words behind its speaker's name."""
+        return f"{self.name}: {text}" if self.name else text
 
 
 @dataclass(frozen=True, slots=True)

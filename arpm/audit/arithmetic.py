@@ -15,8 +15,11 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from governance.afm.scoring import focuses
 from governance.config import GovernanceConfig
 from governance.decay import Moment
+from governance.history import Message, Placed
+from governance.policy import decided_with, searched_with, shows_messages_as_evidence
 from governance.selection import Decision, decide, within_budget
 from governance.unfolding import unfold
 from retrieval.candidates import Candidate, Route
@@ -39,17 +42,17 @@ class Disagreement:
 
 def disagreements(body: Mapping[str, Any], at: datetime, timezone: str) -> list[Disagreement]:
     """Everything in the body of a `turn` event that its other parts contradict. `at` is the event's time."""
-    config = GovernanceConfig.of_record(body["config"])
+    config = searched_with(GovernanceConfig.of_record(body["config"]))
     moment = Moment(body["round"], at)
     found: list[Disagreement] = []
     decisions: list[Decision] = []
     for route in ROUTES:
         rows = body["candidates"][route]
         found += _base_scores(route, rows, config, body["embedder"]["c0"])
-        decided = _decided(route, rows, moment, config)
+        decided = _decided(route, rows, moment, decided_with(config) if route == "experience" else config)
         found += _decisions(route, rows, decided)
         decisions += decided
-    return [*found, *_evidence(body, decisions, moment, timezone, config)]
+    return [*found, *_focus(body, config), *_evidence(body, decisions, moment, timezone, config)]
 
 
 def _base_scores(
@@ -58,6 +61,8 @@ def _base_scores(
     """Similarity, RRF, normalisation, bonuses and base score of every candidate (paper equations 1 and 3 to 6)."""
     k = config.knowledge_rrf_k if route == "knowledge" else config.history_rrf_k
     highest = max((row["fused"] for row in rows), default=0.0)
+    by_words = route == "experience" and config.policy == "bm25"
+    most = max((row["bm25"] for row in rows), default=0.0) if by_words else 0.0
     own = {row["memory"]: reciprocal_rank_fusion(row["ranks"].values(), k) for row in rows}
     bases: dict[str, float] = {}
     for row in rows:
@@ -66,6 +71,8 @@ def _base_scores(
         yield from _fusion(route, row, own, config)
         by_cosine = route == "experience" and config.experience_base == "cosine"
         expected = row["similarity"] if by_cosine else row["fused"] / highest if highest > 0 else 0.0
+        if by_words:
+            expected = row["bm25"] / most if most > 0 else 0.0
         yield from _same(f"{place}.normalised", row["normalised"], expected)
         for name, value in row["bonuses"].items():
             prefix = "knowledge" if route == "knowledge" else "history"
@@ -159,20 +166,54 @@ def _evidence(
         row = rows[_memory(decision)]
         yield from _same(f"candidates[{row['memory']}].reason", row["reason"], decision.reason)
     zone, lang = ZoneInfo(timezone), language(body["message"])
-    shown = unfold(budgeted, moment, zone, lang, chronological=config.chronological, cues=config.time_cues)
-    expected = [
-        {"label": i.label, "memory": i.memory, "route": i.route, "tokens": i.tokens, "cue": i.cue} for i in shown
-    ]
-    recorded = [
-        {name: item[name] for name in ("label", "memory", "route", "tokens", "cue")} for item in body["evidence"]
-    ]
+    shown = unfold(
+        budgeted,
+        moment,
+        zone,
+        lang,
+        chronological=config.chronological,
+        cues=config.time_cues,
+        placed=list(_shown_messages(body)) if shows_messages_as_evidence(config) else (),
+    )
+    names = ("label", "memory", "route", "part", "fidelity", "tokens", "cue")
+    expected = [{name: getattr(item, name) for name in names} for item in shown]
+    recorded = [{name: item.get(name) for name in names} for item in body["evidence"]]
     if recorded == expected:
         return
     yield from _same("evidence (labels)", [i["label"] for i in recorded], [i["label"] for i in expected])
     yield from _same("evidence (memories)", [i["memory"] for i in recorded], [i["memory"] for i in expected])
     for mine, theirs in zip(recorded, expected, strict=False):
-        for name in ("route", "tokens", "cue"):
+        for name in ("route", "part", "fidelity", "tokens", "cue"):
             yield from _same(f"evidence[{mine['label']}].{name}", mine[name], theirs[name])
+
+
+def _shown_messages(body: Mapping[str, Any]) -> Iterator[Placed]:
+    """The earlier messages that have a line in the prompt, without their words."""
+    for row in body["history"]:
+        if row["fidelity"] is None or row["tokens"] == 0:
+            continue
+        at = datetime.fromisoformat(row["at"]) if row["at"] else None
+        message = Message(row["part"], row["round"], row["memory"], row["memory"], at)
+        yield Placed(message, row["fidelity"], row["memory"], row["tokens"], row["reason"])
+
+
+def _focus(body: Mapping[str, Any], config: GovernanceConfig) -> Iterator[Disagreement]:
+    """Recency, score and intended fidelity of every message (AFM paper, sections 3.2 and 3.3)."""
+    for row in body["history"]:
+        focus = row["focus"]
+        if focus is None:
+            continue
+        expected = focuses(
+            [focus["importance"]],
+            [focus["similarity"]],
+            [body["round"] - row["round"]],
+            half_life=config.afm_half_life,
+            tau_high=config.afm_full,
+            tau_mid=config.afm_compressed,
+        )[0]
+        place = f"history[{row['round']}, {row['part']}]"
+        for name in ("recency", "score", "intended"):
+            yield from _same(f"{place}.{name}", focus[name], getattr(expected, name))
 
 
 def _memory(decision: Decision) -> str:

@@ -13,12 +13,13 @@ from typing import Any
 
 from arpm.audit.folder import recorded_vectors
 from arpm.audit.past import OtherKnowledgeError, Past, Step
-from arpm.audit.recorded import NoTokenizerError, sampling_of
+from arpm.audit.recorded import sampling_of
 from arpm.audit.replay import Backends, other_embedder, prepared_again, searched_more
 from arpm.errors import ArpmError, NotFoundError
 from arpm.generation.base import GenerationError
 from arpm.generation.registry import Models
 from arpm.ledger import Checkpoint
+from arpm.recorded_count import NoTokenizerError
 from arpm.settings import Settings
 from arpm.stages import Stopwatch
 from arpm.turn import Asked, Tools, Watch, compose
@@ -165,12 +166,17 @@ def _shift(
 
 
 def _shown(context: Mapping[str, Any]) -> tuple[str, ...]:
-    """The evidence in prompt order."""
-    return tuple(item["memory"] for item in context["evidence"])
+    """The memories of the evidence, each once, where the prompt first shows them."""
+    return tuple(dict.fromkeys(item["memory"] for item in context["evidence"] if item["fidelity"] != "PLACEHOLDER"))
 
 
 def _finals(context: Mapping[str, Any]) -> dict[str, float]:
-    return {row["memory"]: row["final"] for rows in context["candidates"].values() for row in rows}
+    """Final scores of candidates; of messages that were placed by their focus, the better side's score."""
+    focused: dict[str, float] = {}
+    for row in context["history"]:
+        if row["focus"] and row["memory"]:
+            focused[row["memory"]] = max(row["focus"]["score"], focused.get(row["memory"], 0.0))
+    return focused | {row["memory"]: row["final"] for rows in context["candidates"].values() for row in rows}
 
 
 def _ranked(context: Mapping[str, Any]) -> list[str]:

@@ -7,28 +7,19 @@ counted afresh, by the model's own tokenizer where it is packaged, or by the est
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arpm.errors import ArpmError
 from arpm.generation.base import Generation, GenerationRequest, LabelledEvidence, OnText, PromptStyle, Sampling
-from arpm.generation.token_estimate import estimated_tokens
-
-LOCAL = "local"
-Counter = Callable[[str], int]
-
-
-class NoTokenizerError(ArpmError):
-    """The tokens of a turn were counted with a tokenizer that is not at hand."""
+from arpm.recorded_count import LOCAL
+from governance.history import Count
 
 
 class RecordedBackend:
     """The model of one recorded turn."""
 
-    context_tokens = 2**31
-
-    def __init__(self, body: Mapping[str, Any], count: Counter) -> None:
+    def __init__(self, body: Mapping[str, Any], count: Count) -> None:
         backend = body["backend"]
         self.name: str = backend["name"]
         self.model: str = backend["model"]
@@ -37,6 +28,8 @@ class RecordedBackend:
         self.constrained = self.name == LOCAL
         self.exact_tokens = not (body["prompt"] or {}).get("approximate", True)
         self.count_tokens = count
+        # Earlier versions did not record it, and asked for it nowhere.
+        self.context_tokens: int = body.get("context_tokens") or 2**31
         self._ranking = tuple(body.get("ranking", ()))
         self._attempts = list(body["attempts"])
 
@@ -73,22 +66,3 @@ class RecordEndsError(ArpmError):
 def sampling_of(body: Mapping[str, Any]) -> Sampling:
     """The recorded sampling."""
     return Sampling(**body["sampling"])
-
-
-def counter_of(body: Mapping[str, Any]) -> Counter:
-    """What counted the tokens of a recorded turn. Raises NoTokenizerError and GenerationError."""
-    if body["prompt"] is None or body["prompt"]["approximate"]:
-        return estimated_tokens
-    if body["backend"]["name"] == LOCAL:
-        return _local_counter()
-    raise NoTokenizerError(
-        f"the tokens were counted with the tokenizer of {body['backend']['model']!r}, which is not packaged"
-    )
-
-
-@lru_cache(maxsize=1)
-def _local_counter() -> Counter:
-    # Imported here: openvino takes a second, and most checks need no tokenizer.
-    from arpm.generation.local_model import load_tokenizer
-
-    return lru_cache(maxsize=65536)(load_tokenizer().count)

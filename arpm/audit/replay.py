@@ -16,7 +16,7 @@ from arpm.admission import admission
 from arpm.answer import Shown, answer
 from arpm.audit.arithmetic import Disagreement, compared, disagreements
 from arpm.audit.past import OtherKnowledgeError, Past, Step
-from arpm.audit.recorded import NoTokenizerError, RecordedBackend, RecordEndsError, counter_of, sampling_of
+from arpm.audit.recorded import RecordedBackend, RecordEndsError, sampling_of
 from arpm.binding import bound_labels
 from arpm.canonical import digest
 from arpm.errors import NotFoundError
@@ -24,7 +24,9 @@ from arpm.generation.base import Backend, GenerationError, GenerationRequest
 from arpm.ledger import Checkpoint
 from arpm.lived import Lived
 from arpm.prompt import build, prompt_digest, shown_evidence
-from arpm.record import answer_rows
+from arpm.record import answer_rows, history_row
+from arpm.recorded_count import NoTokenizerError, counter_of
+from arpm.replayed_messages import MessageLostError, placed_again
 from arpm.replayed_prompt import PromptLostError, parts_of_body
 from arpm.stages import Stopwatch
 from arpm.turn import Asked, Prepared, Tools, Watch, compose, frame, prepare
@@ -173,13 +175,22 @@ def _rounds_of_documents(before: Lived, rows: Sequence[Mapping[str, Any]]) -> It
 
 
 def _prompt(past: Past, step: Step, body: Mapping[str, Any], notes: _Notes) -> None:
-    """The prompt, put together again from what the record names, has the recorded digest."""
+    """What became of earlier messages, and the prompt, put together again from the record, are as it says."""
     try:
+        notes.add(_history(past, step, body))
         parts = parts_of_body(past.catalogue, past.timeline, step.event.at, body)
-    except PromptLostError as error:
+    except (PromptLostError, MessageLostError, NoTokenizerError) as error:
         notes.skipped.append(f"prompt: {error}")
         return
     notes.add(compared("prompt.digest", body["prompt"]["digest"], prompt_digest(build(parts))))
+
+
+def _history(past: Past, step: Step, body: Mapping[str, Any]) -> Iterator[Disagreement]:
+    """What the policy made of earlier messages, from what was judged of each."""
+    if not body["history"]:
+        return
+    again = placed_again(past.catalogue, past.timeline, step.event.at, body, counter_of(body))
+    yield from compared("history", body["history"], [history_row(item) for item in again])
 
 
 def _protocol(past: Past, step: Step, body: Mapping[str, Any], notes: _Notes) -> None:

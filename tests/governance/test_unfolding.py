@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from governance.decay import Moment
-from governance.selection import decide
-from governance.unfolding import cue, days_cue, rounds_cue, unfold
+from governance.selection import Decision, decide
+from governance.unfolding import days_cue, rounds_cue, unfold
 from retrieval.candidates import Candidate
+from retrieval.text import Language
 from tests.governance.support import DEFAULT, MOMENT, NOW, candidate, judged, round_of
 
 SHANGHAI, BERLIN, NEW_YORK = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
@@ -19,6 +20,10 @@ SHANGHAI, BERLIN, NEW_YORK = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin"
 def unfolded(*found: Candidate, chronological: bool = True, cues: bool = True) -> list[tuple[str, str]]:
     evidence = unfold(judged(*found), MOMENT, UTC, "en", chronological=chronological, cues=cues)
     return [(item.label, item.memory) for item in evidence]
+
+
+def cue(decision: Decision, moment: Moment, zone: ZoneInfo | timezone, language: Language) -> str:
+    return unfold([decision], moment, zone, language, chronological=True, cues=True)[0].cue
 
 
 class TestOrder:

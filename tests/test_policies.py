@@ -1,0 +1,190 @@
+"""Every context policy on a real service: what its prompt shows, what its record says, and that it replays exactly."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from arpm.audit.arithmetic import disagreements
+from arpm.audit.past import Past
+from arpm.audit.replay import Depth, TurnReplay, replayed
+from arpm.erasure import erase, of_memories, reach
+from arpm.events import Event
+from arpm.quarantine import Scope
+from arpm.replayed_prompt import PromptLostError, matches_record, prompt_of_record
+from arpm.service import Column, Service
+from governance.config import PRESETS, Policy
+from retrieval.embedding.hashing import HashingEmbedder
+from tests.support import ScriptedBackend, open_service, reply
+
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+KETTLE = "The red kettle is in the cellar, behind the old shelf with the jam."
+ALLERGY = "我对花生严重过敏，吃了会休克，请记住。"
+LINES = (
+    KETTLE,
+    ALLERGY,
+    *(f"On day {day} it rained and we had soup and talked about the neighbours' dog for a while." for day in range(1, 5)),
+    *(f"第{day}天我们去市场买了蔬菜，然后一起做了晚饭，聊了很久。" for day in range(1, 5)),
+)
+ASKED = "Where is the red kettle? 红色的水壶在哪里？"
+
+
+@pytest.fixture
+def backend() -> ScriptedBackend:
+    backend = ScriptedBackend([reply("I see. 明白了。")])
+    backend.prompt_style = "full"
+    return backend
+
+
+@pytest.fixture
+def service(tmp_path: Path, backend: ScriptedBackend) -> Iterator[Service]:
+    with open_service(tmp_path / "logs", backend) as opened:
+        yield opened
+
+
+def lived(service: Service) -> str:
+    timeline = service.create_timeline("Ada", "Mia", "You are calm.", timezone="Asia/Shanghai").id
+    service.ingest("guide.md", b"# Guide\n\nThe lantern by the door is lit at six.\n")
+    for line in LINES:
+        service.turn(timeline, line)
+    return timeline
+
+
+def asked_under(service: Service, timeline: str, policy: str, **settings: Any) -> Event:
+    service.intervene(timeline, {"policy": policy, "history_budget": 300, "policy_rounds": 3, **settings}, "default")
+    return service.turn(timeline, ASKED)
+
+
+def body_of(event: Event) -> dict[str, Any]:
+    assert event.body is not None
+    return event.body
+
+
+def replay(service: Service, timeline: str, depth: Depth) -> list[TurnReplay]:
+    past = Past(service.logs, timeline, HashingEmbedder() if depth == "retrieval" else None)
+    return list(replayed(past, depth, HashingEmbedder() if depth == "retrieval" else None))
+
+
+class TestWhatThePromptShows:
+    @pytest.fixture
+    def prompts(self, service: Service, backend: ScriptedBackend) -> dict[str, str]:
+        timeline = lived(service)
+        found = {}
+        for policy in POLICIES:
+            changes = {"policy": policy, "history_budget": 300, "policy_rounds": 3, "compressed_tokens": 12}
+            service.rehearse(timeline, ASKED, Column("default", changes))
+            found[policy] = "\n".join(message.content for message in backend.requests[-1].messages)
+        return found
+
+    def test_each_policy_shows_its_own_part_of_the_conversation(self, prompts: dict[str, str]) -> None:
+        with_kettle = {policy for policy, prompt in prompts.items() if KETTLE in prompt}
+        assert with_kettle >= {"arpm", "afm", "bm25", "full"}
+        assert with_kettle.isdisjoint({"stateless", "recent_k", "truncated"})
+        last = LINES[-1]
+        assert {policy for policy, prompt in prompts.items() if last in prompt} >= {
+            *("arpm", "afm", "full", "recent_k", "truncated", "recency_compressed", "summary")
+        }
+        assert last not in prompts["stateless"] and "Summary of earlier rounds" in prompts["summary"]
+
+    def test_what_must_never_be_lost_is_whole_under_adaptive_focus(self, prompts: dict[str, str]) -> None:
+        assert ALLERGY in prompts["afm"]
+
+    def test_what_is_not_shown_has_a_stub_that_names_it(self, prompts: dict[str, str]) -> None:
+        assert "[第" in prompts["afm"] or "[round" in prompts["afm"]
+
+    def test_documents_are_found_under_every_policy(self, service: Service, backend: ScriptedBackend) -> None:
+        timeline = lived(service)
+        for policy in POLICIES:
+            service.rehearse(timeline, "When is the lantern by the door lit?", Column("default", {"policy": policy}))
+            assert "lit at six" in backend.system, policy
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+class TestTheRecord:
+    def test_replays_exactly_and_its_prompt_can_be_rebuilt(self, service: Service, policy: Policy) -> None:
+        timeline = lived(service)
+        events = [asked_under(service, timeline, policy), asked_under(service, timeline, policy, history_budget=90)]
+        events.append(asked_under(service, timeline, policy, history_scope="timeline", chronological=False))
+        service.clear_context(timeline)
+        events.append(asked_under(service, timeline, policy))
+        for depth in ("arithmetic", "retrieval"):
+            results = replay(service, timeline, depth)
+            assert [(r.round, r.disagreements, r.skipped) for r in results if not r.same] == []
+        for event in events:
+            assert matches_record(prompt_of_record(service.catalogue, event), event)
+
+    def test_has_a_line_for_every_message_that_was_looked_at(self, service: Service, policy: Policy) -> None:
+        timeline = lived(service)
+        rows = body_of(asked_under(service, timeline, policy))["history"]
+        expected = 0 if policy in ("arpm", "bm25", "stateless") else 2 * len(LINES)
+        assert len(rows) == expected
+        assert all(row["reason"] for row in rows) and [row["round"] for row in rows] == sorted(r["round"] for r in rows)
+
+    def test_no_budget_is_exceeded(self, service: Service, policy: Policy) -> None:
+        timeline = lived(service)
+        for budget in (0, 10, 50, 200):
+            rows = body_of(asked_under(service, timeline, policy, history_budget=budget))["history"]
+            if policy not in ("full", "recent_k"):
+                assert sum(row["tokens"] for row in rows) <= budget
+
+
+def test_a_model_with_a_small_window_is_shown_less(service: Service, backend: ScriptedBackend) -> None:
+    timeline = lived(service)
+    backend.context_tokens = 3700
+    few = body_of(asked_under(service, timeline, "full"))
+    assert any(row["reason"] == "over the model's window" for row in few["history"]) and few["window"]
+    assert few["context_tokens"] == 3700
+    assert all(result.same for result in replay(service, timeline, "retrieval"))
+
+
+def test_a_memory_in_quarantine_is_no_message(service: Service) -> None:
+    timeline = lived(service)
+    service.quarantine(timeline, Scope("rounds", (1, 1)), "a test")
+    body = body_of(asked_under(service, timeline, "afm"))
+    assert 1 not in {row["round"] for row in body["history"]}
+
+
+def test_another_prompt_than_the_recorded_one_is_noticed_when_a_message_was_erased(service: Service) -> None:
+    timeline = lived(service)
+    event = asked_under(service, timeline, "afm")
+    memory = service.timeline(timeline).memory_of_round(1)
+    assert memory is not None
+    what = of_memories(service.catalogue, [memory])
+    erase(service, what, reach(service, what).confirm)
+    with pytest.raises(PromptLostError, match="round 1"):
+        prompt_of_record(service.catalogue, service.record(event.id))
+
+
+Tamper = Callable[[dict[str, Any]], None]
+
+
+def _focused(body: dict[str, Any], fidelity: str = "FULL") -> Any:
+    return next(row for row in body["history"] if row["fidelity"] == fidelity)
+
+
+TAMPERINGS: dict[str, Tamper] = {
+    "another score": lambda body: _focused(body)["focus"].update(score=0.123),
+    "another recency": lambda body: _focused(body)["focus"].update(recency=0.123),
+    "another intention": lambda body: _focused(body, "PLACEHOLDER")["focus"].update(intended="FULL"),
+    "other tokens": lambda body: _focused(body).update(tokens=1),
+    "a message hidden": lambda body: body["evidence"].pop(),
+    "a message shown that was not": lambda body: _focused(body, "PLACEHOLDER").update(fidelity="FULL", tokens=9),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERINGS)
+def test_a_record_of_adaptive_focus_that_contradicts_itself_is_found(service: Service, name: str) -> None:
+    timeline = lived(service)
+    event = asked_under(service, timeline, "afm")
+    assert disagreements(body_of(event), event.at, "Asia/Shanghai") == []
+    body = copy.deepcopy(body_of(event))
+    TAMPERINGS[name](body)
+    assert disagreements(body, event.at, "Asia/Shanghai")
+
+
+def test_every_policy_has_a_preset(service: Service) -> None:
+    assert {preset.config.policy for preset in PRESETS.values()} == set(POLICIES)
