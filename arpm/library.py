@@ -78,6 +78,7 @@ class Library:
             "text": document.text,
             "text_digest": text_digest,
             "chunking": CHUNKING,
+            "headings": True,
             "bytes": document.bytes,
             "encoding": document.encoding,
         }

@@ -14,6 +14,8 @@ from retrieval.text import Span, sentences
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(r"```|~~~")
+# So many characters of headings go before a chunk: a "heading" may be a whole page, and must not hide the chunk.
+_HEADINGS = 200
 # Where a sentence that is too long may be cut, best first: behind white space, behind a Chinese or Japanese comma.
 _CUTS = (" \t\u3000", "，、：")
 
@@ -46,6 +48,20 @@ def split_document(text: str, child: int = 200, parent: int = 600) -> list[Paren
             children = tuple(_pack(_fitting(text, clipped, child), child))
             parents.append(Parent(span, children, headings))
     return parents
+
+
+def missing_headings(headings: Sequence[str], text: str) -> str:
+    """The headings above a chunk that its `text` does not hold itself, outermost first; empty where it holds all."""
+    return " › ".join(heading for heading in headings if heading not in text)[:_HEADINGS]
+
+
+def under_headings(headings: Sequence[str], text: str) -> str:
+    """A chunk as search sees it: its text behind the headings that it lacks.
+
+    A section seldom names what its document is about; its headings do.
+    """
+    above = missing_headings(headings, text)
+    return f"{above}\n{text}" if above else text
 
 
 def _sections(text: str, spans: Iterator[Span]) -> Iterator[tuple[tuple[str, ...], list[Span]]]:

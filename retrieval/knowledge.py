@@ -1,7 +1,7 @@
 """The knowledge route: FAISS over child chunks and BM25 over parent chunks, fused by RRF.
 
-Physically apart from experience memory: its own indexes, its own keys. Returns parent chunks as candidates with base
-scores; it decides nothing about time.
+Both read a chunk behind the headings above it (docs/decisions/0008). Physically apart from experience memory: its own
+indexes, its own keys. Returns parent chunks as candidates with base scores; it decides nothing about time.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class KnowledgeIndex:
         parent = self._next_parent
         self._next_parent += 1
         self._chunks[parent] = chunk
-        self._words.add(parent, tokenize(chunk.text))
+        self._words.add(parent, tokenize(chunk.searched))
         self._children[parent] = list(range(self._next_child, self._next_child + len(chunk.children)))
         self._parent_of.update(dict.fromkeys(self._children[parent], parent))
         self._next_child += len(chunk.children)

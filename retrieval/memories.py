@@ -42,7 +42,11 @@ class Experience:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeChunk:
-    """One parent chunk of a document, with the texts of its children. `at` is when the document was added."""
+    """One parent chunk of a document. `at` is when the document was added.
+
+    `children` are the texts that are embedded, and `above` what word search reads before `text`: the headings that it
+    lacks, or nothing for a document that was recorded when headings were not searched.
+    """
 
     memory: str
     document: str
@@ -51,9 +55,15 @@ class KnowledgeChunk:
     text: str
     children: tuple[str, ...]
     at: datetime | None
+    above: str = ""
 
     def __post_init__(self) -> None:
         _check_zone(self.memory, self.at)
+
+    @property
+    def searched(self) -> str:
+        """The text of word search."""
+        return f"{self.above}\n{self.text}" if self.above else self.text
 
     @property
     def source(self) -> str:

@@ -22,6 +22,9 @@ from retrieval.text import Language
 
 Sort = Literal["plain", "corrected", "unanswerable"]
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
+REPORTED = "noise.jsonl"
+# Other documents and questions of the same kind: what the knowledge route is tuned on.
+DEVELOPMENT = "noise_dev.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +110,12 @@ class QuestionSet:
 
 def set_digest() -> str:
     """The digest of the data file, so that a step notices when it changed."""
-    return digest(_file().read_bytes())
+    return digest(_file(REPORTED).read_bytes())
 
 
-def read_set(language: Language) -> QuestionSet:
-    """The set of a language."""
-    lines = _file().read_text("utf-8").splitlines()
+def read_set(language: Language, file: str = REPORTED) -> QuestionSet:
+    """The set of a language: the one that the experiment reports, or the one for development."""
+    lines = _file(file).read_text("utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["language"] == language]
     return QuestionSet(
         language,
@@ -122,8 +125,8 @@ def read_set(language: Language) -> QuestionSet:
     )
 
 
-def _file() -> Any:
-    return files("arpm.experiments") / "data" / "noise.jsonl"
+def _file(name: str) -> Any:
+    return files("arpm.experiments") / "data" / name
 
 
 def _question(row: dict[str, Any]) -> Question:

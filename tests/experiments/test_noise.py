@@ -15,7 +15,7 @@ from arpm.errors import ArpmError
 from arpm.experiments import noise
 from arpm.experiments.base import MissingDataError, Run, write
 from arpm.experiments.noise import STAND_IN, Conversation, Level
-from arpm.experiments.noise_set import LANGUAGES, QuestionSet, abstains, holding, read_set, right_reply
+from arpm.experiments.noise_set import DEVELOPMENT, LANGUAGES, QuestionSet, abstains, holding, read_set, right_reply
 from arpm.experiments.noise_substrate import NOVELS, Noise, Substrate, novels
 from arpm.experiments.stand_ins import StandIn
 from arpm.generation.base import GenerationError, GenerationRequest
@@ -26,6 +26,7 @@ from retrieval.memories import KnowledgeChunk
 from retrieval.text import Language, language
 
 SETS = {spoken: read_set(spoken) for spoken in LANGUAGES}
+DEVELOPED_ON = {spoken: read_set(spoken, DEVELOPMENT) for spoken in LANGUAGES}
 
 
 def chunks_of(text: str) -> list[KnowledgeChunk]:
@@ -57,10 +58,11 @@ def test_there_are_fifty_questions_a_language_with_corrected_and_unanswerable_on
     assert noise.FULL / questions.characters >= 200
 
 
+@pytest.mark.parametrize("sets", [SETS, DEVELOPED_ON], ids=["reported", "development"])
 @pytest.mark.parametrize("spoken", LANGUAGES)
-def test_gold_and_answers_hold_together(spoken: Language) -> None:
-    texts = sources(SETS[spoken])
-    for question in SETS[spoken].questions:
+def test_gold_and_answers_hold_together(spoken: Language, sets: dict[Language, QuestionSet]) -> None:
+    texts = sources(sets[spoken])
+    for question in sets[spoken].questions:
         assert language(question.text) == spoken
         assert bool(question.gold) == bool(question.answers) == (question.sort != "unanswerable")
         for item in (*question.gold, *question.stale):
@@ -70,6 +72,16 @@ def test_gold_and_answers_hold_together(spoken: Language) -> None:
             assert any(accepted(answer, right_reply(question, spoken)) for answer in question.answers)
         else:
             assert abstains(right_reply(question, spoken))
+
+
+@pytest.mark.parametrize("spoken", LANGUAGES)
+def test_what_is_tuned_on_is_not_what_is_reported(spoken: Language) -> None:
+    reported, developed = SETS[spoken], DEVELOPED_ON[spoken]
+    assert len(developed.questions) >= 80
+    assert not {document.name for document in reported.documents} & {document.name for document in developed.documents}
+    assert not {document.text for document in reported.documents} & {document.text for document in developed.documents}
+    far = {question.text for question in developed.questions if question.sort == "unanswerable"}
+    assert not {question.text for question in reported.questions} & far
 
 
 @pytest.mark.parametrize("spoken", LANGUAGES)
@@ -88,11 +100,12 @@ def test_a_corrected_fact_is_asked_after_its_correction_and_was_another_before(s
         assert before and all(one.number <= min(questions.late) and one.gold == question.stale for one in before)
 
 
+@pytest.mark.parametrize("sets", [SETS, DEVELOPED_ON], ids=["reported", "development"])
 @pytest.mark.parametrize("spoken", LANGUAGES)
-def test_questions_are_paraphrased(spoken: Language) -> None:
+def test_questions_are_paraphrased(spoken: Language, sets: dict[Language, QuestionSet]) -> None:
     """No question repeats a run of its passage: six Chinese characters, or five English words."""
     size = 6 if spoken == "zh" else 5
-    for question in SETS[spoken].questions:
+    for question in sets[spoken].questions:
         asked = list(question.text) if spoken == "zh" else question.text.lower().rstrip("?").split()
         for item in question.gold:
             said = list(item.passage) if spoken == "zh" else item.passage.lower().split()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.chunking import Parent, split_document
+from retrieval.chunking import Parent, missing_headings, split_document, under_headings
 from retrieval.text import Span
 
 ENGLISH = "The library opens at nine. It closes at six! Is it open on Sunday? No; only the café is. "
@@ -127,6 +127,25 @@ class TestHeadings:
     def test_a_tab_after_the_mark_is_a_heading_of_its_level(self) -> None:
         text = "# A\nx.\n##\tB\ny.\n# C\nz."
         assert [parent.headings for parent in split_document(text)] == [("A",), ("A", "B"), ("C",)]
+
+
+class TestMissingHeadings:
+    TITLES = ("Guide", "Opening hours")
+
+    def test_headings_that_the_text_holds_are_not_repeated(self) -> None:
+        assert missing_headings(self.TITLES, "# Guide\n## Opening hours\nNine.") == ""
+        assert missing_headings(self.TITLES, "## Opening hours\nNine.") == "Guide"
+        assert missing_headings(self.TITLES, "Nine.") == "Guide › Opening hours"
+        assert missing_headings((), "Nine.") == ""
+
+    def test_search_reads_them_before_the_text(self) -> None:
+        assert under_headings(self.TITLES, "Nine.") == "Guide › Opening hours\nNine."
+        assert under_headings((), "九点。") == "九点。"
+        assert under_headings(("指南",), "九点。") == "指南\n九点。"
+
+    def test_a_page_for_a_heading_does_not_hide_the_text(self) -> None:
+        """A line of 20,000 characters behind a # went before every chunk and into every vector."""
+        assert len(under_headings(("长" * 20_000, "b"), "Nine.")) < 300
 
 
 class TestSpeed:

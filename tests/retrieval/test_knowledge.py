@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from retrieval.candidates import Candidate
 from retrieval.embedding.base import Vectors
 from retrieval.knowledge import KnowledgeIndex
 from retrieval.memories import KnowledgeChunk
@@ -161,7 +162,7 @@ class TestAdding:
 class TestScores:
     def test_lanes_are_fused_and_normalised_by_the_maximum(self) -> None:
         index = index_of(CATS, TEA, NIGHT)
-        best, *rest = search(index, "cat purrs content")
+        best, *rest = search(index, "cat purrs content", replace(CONFIG, knowledge_rrf_k=60.0))
         assert best.ranks == {"vector": 0, "bm25": 0}
         assert best.fused == pytest.approx(2 / 61)
         assert best.normalised == best.base == 1.0
@@ -199,3 +200,50 @@ class TestScores:
     def test_headings_are_part_of_the_source(self) -> None:
         index = index_of("# Animals\n## Cats\n" + CATS)
         assert search(index, "cat")[0].source == "notes.md › Animals › Cats"
+
+
+class TestHeadings:
+    """A section seldom names what its document is about: "When does the ferry leave?" found any other timetable."""
+
+    OPENING = "## Hours\nIt opens at nine and closes at six.\n\n## Prices\nGrown-ups pay two crowns."
+    ZH_OPENING = "## 时间\n早上九点开，傍晚六点关。\n\n## 价格\n大人两元。"
+
+    @pytest.mark.parametrize("lane", ["vector", "bm25"])
+    @pytest.mark.parametrize(
+        ("sections", "titles", "question"),
+        [
+            (OPENING, ("Harbour baths", "Steam museum", "Toy shop"), "What does the steam museum cost?"),
+            (ZH_OPENING, ("港口浴场", "蒸汽博物馆", "玩具铺"), "蒸汽博物馆多少钱？"),
+        ],
+    )
+    def test_a_section_is_found_by_the_title_it_stands_under(
+        self, lane: str, sections: str, titles: tuple[str, ...], question: str
+    ) -> None:
+        """Both lanes, each alone: the sections are the same in all three documents."""
+        index = index_of(*(f"# {title}\n\nA few words.\n\n{sections}" for title in titles))
+        found = search(index, question)
+        asked, others = _ranks(found, lane, "d1-"), _ranks(found, lane, "d0-", "d2-")
+        assert asked and max(asked) < min(others, default=99)
+
+    def test_a_chunk_is_shown_as_it_is_written(self) -> None:
+        index = index_of("# Steam museum\n\nA few words.\n\n" + self.OPENING)
+        assert search(index, "steam museum prices")[0].text in (
+            "# Steam museum\n\nA few words.",
+            "## Prices\nGrown-ups pay two crowns.",
+            "## Hours\nIt opens at nine and closes at six.",
+        )
+
+    def test_what_was_recorded_without_headings_is_searched_without_them(self) -> None:
+        """Older ledgers replay exactly: their chunks were searched by their own words alone."""
+        chunks = [
+            replace(chunk, above="", children=(chunk.text,))
+            for chunk in document("d0", "# Steam museum\n\nA few words.\n\n" + self.OPENING)
+        ]
+        index = KnowledgeIndex(EMBEDDER)
+        index.add("d0", chunks)
+        (prices,) = [c for c in search(index, "steam museum") if "Prices" in c.text]
+        assert prices.bm25 is None
+
+
+def _ranks(found: Sequence[Candidate], lane: str, *documents: str) -> list[int]:
+    return [c.ranks[lane] for c in found if c.memory.startswith(documents) and lane in c.ranks]
