@@ -33,6 +33,11 @@ class Candidate:
     per lane and hold only the lanes that found it. `fused` is the RRF sum after neighbours lent their share, `lent_by`
     the best of them. `similarity` and `coverage` are what the gate looks at, before fusion, decay and normalisation;
     `base` is paper equation (4) or (6).
+
+    Only past turns have the last four. `context_cosine` is the raw cosine with the turn behind the one before it, and
+    `nearness` what the convex combination of its scores gives (retrieval.fusion), None where they take no part.
+    `superseded_by` is the later memory that corrects this one, and `kinship` how near the two are
+    (retrieval.corrections).
     """
 
     memory: str
@@ -51,3 +56,7 @@ class Candidate:
     normalised: float
     bonuses: Mapping[str, float]
     base: float
+    context_cosine: float | None = None
+    nearness: float | None = None
+    superseded_by: str | None = None
+    kinship: float | None = None

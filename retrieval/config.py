@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 ExperienceBase = Literal["fused", "cosine"]
+HistoryFusion = Literal["convex", "rrf"]
 
 
 # The stages in which settings act, in the order a turn runs through them.
@@ -35,6 +36,7 @@ BM25 = Group("retrieve", "BM25")
 FUSION = Group("retrieve", "Fusion of the lanes")
 KNOWLEDGE_BONUSES = Group("retrieve", "Bonuses of documents")
 EXPERIENCE_BONUSES = Group("retrieve", "Bonuses of past turns")
+CORRECTIONS = Group("retrieve", "Corrections")
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,33 @@ class RetrievalConfig:
     bm25_b: float = setting(0.4, "BM25 length normalisation (equation 2).", 0.0, 1.0, group=BM25)
     bm25_delta: float = setting(0.5, "Added to every BM25 idf (equation 2).", 0.0, 10.0, group=BM25)
     knowledge_rrf_k: float = setting(
-        60.0, "RRF constant of the knowledge route (equation 3).", 0.0, 1000.0, group=FUSION
+        2.0, "RRF constant of the knowledge route (equation 3).", 0.0, 1000.0, group=FUSION
     )
     history_rrf_k: float = setting(2.0, "RRF constant of the experience route (equation 3).", 0.0, 1000.0, group=FUSION)
+    history_fusion: HistoryFusion = setting(
+        "convex",
+        "Fusion of past turns: 'rrf' (equation 3) or 'convex' (RRF, and how near their scores are to the best).",
+        group=FUSION,
+    )
+    convex_weight: float = setting(1.0, "How much that nearness adds to RRF.", 0.0, 10.0, group=FUSION)
+    convex_context: float = setting(
+        1.5, "Weight of a turn in its context among the scores; its own similarity has 1.", 0.0, 10.0, group=FUSION
+    )
+    convex_words: float = setting(
+        1.0, "Weight of BM25 (divided by the best) among the scores.", 0.0, 10.0, group=FUSION
+    )
+    convex_width: float = setting(
+        0.3, "How far below the best a score loses nearness by the factor e.", 0.01, 10.0, group=FUSION
+    )
     lane_depth: int = setting(50, "How many hits of each lane take part in the fusion.", 1, 1000, group=FUSION)
     neighbour_share: float = setting(
         0.4, "Part of its score a turn lends to the turns beside it.", 0.0, 1.0, group=FUSION
+    )
+    corrections_enabled: bool = setting(
+        True, "Notice when a later turn corrects an earlier one, and rank it first.", group=CORRECTIONS
+    )
+    correction_kinship: float = setting(
+        1.0, "How near the two must be: similarity plus the share of words in common.", 0.0, 2.0, group=CORRECTIONS
     )
     knowledge_bonus_user: float = setting(
         0.08, "Bonus when the user's name is in the text.", 0.0, 1.0, group=KNOWLEDGE_BONUSES

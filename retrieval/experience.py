@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from retrieval.bm25 import BM25Hits, BM25Index, top
 from retrieval.candidates import Candidate, Query
 from retrieval.config import RetrievalConfig
+from retrieval.corrections import Correction, Earlier, corrected, correction_in, tokens_of
 from retrieval.embedding.base import Embedder, Vectors
-from retrieval.fusion import calibrated_similarity, lent_by_neighbours
+from retrieval.fusion import calibrated_similarity, convex_score, lent_by_neighbours, nearness_to_best
 from retrieval.lanes import Lane, Lexical, best, fused, ranks_by_key
 from retrieval.memories import Experience
 from retrieval.tokens import tokenize
@@ -22,15 +23,33 @@ from retrieval.vectors import VectorIndex, nearest_in_each
 
 
 @dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a search measured of memories, by key: cosines, cosines in context, and BM25."""
+
+    cosines: Mapping[int, float]
+    contexts: Mapping[int, float]
+    lexical: Lexical
+
+
+@dataclass(frozen=True, slots=True)
 class _Stages:
-    """The scores of one search by key: lane ranks, own RRF, RRF with what neighbours lent, cosines, BM25."""
+    """The scores of one search by key: lane ranks, own fused score, that with what neighbours lent, and its highest."""
 
     ranks: Mapping[int, Mapping[str, int]]
+    nearness: Mapping[int, float]
     own: Mapping[int, float]
     scores: Mapping[int, float]
     highest: float
-    cosines: Mapping[int, float]
-    lexical: Lexical
+    measured: _Measured
+    superseded: Mapping[int, _Superseded]
+
+
+@dataclass(frozen=True, slots=True)
+class _Superseded:
+    """The key of the memory that corrects another one, and how near the two are."""
+
+    by: int
+    kinship: float
 
 
 class ExperienceIndex:
@@ -43,6 +62,7 @@ class ExperienceIndex:
         self._words = BM25Index()
         self._atoms: dict[int, Experience] = {}
         self._keys: dict[str, int] = {}
+        self._corrections: dict[int, Correction] = {}  # what those turns say that correct something
         self._sessions: dict[str, list[int]] = {}
         self._beside: dict[int, tuple[int, ...]] = {}  # the turns before and after a turn in its session
         self._next_key = 0
@@ -101,13 +121,16 @@ class ExperienceIndex:
             tokens = tokenize(query.text) if config.history_bm25_enabled else []
             hits = self._words.search(tokens, config.bm25_k1, config.bm25_b, config.bm25_delta)
             ranks = ranks_by_key(self._lanes(vector, hits, config, hidden))
+            nearness = {} if config.history_fusion == "rrf" else self._nearness(vector, hits, ranks, config)
             own = fused(ranks, config.history_rrf_k)
+            own = {key: score + config.convex_weight * nearness.get(key, 0.0) for key, score in own.items()}
             lent = lent_by_neighbours(own, self._beside, config.neighbour_share)
-            scores = best({key: score for key, score in lent.items() if key not in hidden})
+            scores = _pool({key: score for key, score in lent.items() if key not in hidden}, nearness, ranks)
             if not scores:
                 return []
-            cosines = dict(zip(scores, self._vectors.cosines(vector, list(scores)).tolist(), strict=True))
-            stages = _Stages(ranks, own, scores, max(scores.values()), cosines, Lexical.of(hits, list(scores)))
+            superseded = self._superseded(scores, config)
+            measured = self._measured(vector, hits, list(scores), config)
+            stages = _Stages(ranks, nearness, own, scores, max(scores.values()), measured, superseded)
             found = [self._candidate(key, query, config, stages) for key in scores]
         # Sorting is stable: of equal scores the newer stays first.
         return sorted(found, key=lambda c: -c.base)
@@ -126,6 +149,49 @@ class ExperienceIndex:
         if not hidden:
             return lanes
         return [Lane(lane.name, [key for key in lane.keys if key not in hidden]) for lane in lanes]
+
+    def _measured(self, vector: Vectors, hits: BM25Hits, keys: Sequence[int], config: RetrievalConfig) -> _Measured:
+        in_context = config.context_lane and config.history_fusion == "convex"
+        contexts = self._contexts.cosines(vector, keys).tolist() if in_context else []
+        return _Measured(
+            dict(zip(keys, self._vectors.cosines(vector, keys).tolist(), strict=True)),
+            dict(zip(keys, contexts, strict=in_context)),
+            Lexical.of(hits, keys),
+        )
+
+    def _nearness(
+        self, vector: Vectors, hits: BM25Hits, ranks: Mapping[int, Mapping[str, int]], config: RetrievalConfig
+    ) -> dict[int, float]:
+        """How near the convex scores of what the lanes found are to the best of them."""
+        measured = self._measured(vector, hits, list(ranks), config)
+        most = max((measured.lexical.scores.get(key, 0.0) for key in ranks), default=0.0)
+        scores = {
+            key: convex_score(
+                calibrated_similarity(measured.cosines[key], self._embedder.c0),
+                calibrated_similarity(measured.contexts.get(key, 0.0), self._embedder.c0),
+                measured.lexical.scores.get(key, 0.0) / most if most > 0 else 0.0,
+                config.convex_context,
+                config.convex_words,
+            )
+            for key in ranks
+        }
+        return nearness_to_best(scores, config.convex_width)
+
+    def _superseded(self, keys: Collection[int], config: RetrievalConfig) -> dict[int, _Superseded]:
+        """Which of the memories found a later one of them corrects: the latest, where several do."""
+        found: dict[int, _Superseded] = {}
+        if not config.corrections_enabled:
+            return found
+        for later in sorted(self._corrections.keys() & keys):
+            before = [key for key in keys if key < later]
+            cosines = self._vectors.cosines(self._vectors.vector(later), before).tolist()
+            memories = {
+                key: Earlier(_words(self._atoms[key]), calibrated_similarity(cosine, self._embedder.c0))
+                for key, cosine in zip(before, cosines, strict=True)
+            }
+            about = corrected(self._corrections[later], memories, config.correction_kinship)
+            found |= {key: _Superseded(later, kinship) for key, kinship in about.items()}
+        return found
 
     def _check_new(self, atoms: Sequence[Experience]) -> None:
         seen: set[str] = set()
@@ -151,12 +217,16 @@ class ExperienceIndex:
         session.append(key)
         self._link(session, len(session) - 1)
         self._words.add(key, tokenize(atom.text))
+        # What the other side says of a correction ("as you corrected it") is none.
+        if (correction := correction_in(atom.message or atom.reply)) is not None:
+            self._corrections[key] = correction
 
     def _take_out(self, key: int) -> None:
         self._vectors.remove([key])
         self._contexts.remove([key])
         self._words.remove(key)
         atom = self._atoms.pop(key)
+        self._corrections.pop(key, None)
         del self._keys[atom.memory]
         session = self._sessions[atom.session]
         place = session.index(key)
@@ -179,7 +249,8 @@ class ExperienceIndex:
     ) -> Candidate:
         atom = self._atoms[key]
         score = stages.scores[key]
-        similarity = calibrated_similarity(stages.cosines[key], self._embedder.c0)
+        measured, superseded = stages.measured, stages.superseded.get(key)
+        similarity = calibrated_similarity(measured.cosines[key], self._embedder.c0)
         normalised = score / stages.highest if config.experience_base == "fused" else similarity
         text = atom.text
         bonuses = _bonuses(atom, text, query, config)
@@ -192,17 +263,45 @@ class ExperienceIndex:
             round=atom.round,
             at=atom.at,
             source=atom.session,
-            cosine=stages.cosines[key],
+            cosine=measured.cosines[key],
             similarity=similarity,
-            bm25=stages.lexical.scores.get(key),
-            coverage=stages.lexical.coverage.get(key, 0.0),
+            bm25=measured.lexical.scores.get(key),
+            coverage=measured.lexical.coverage.get(key, 0.0),
             ranks=stages.ranks.get(key, {}),
             fused=score,
             lent_by=self._atoms[lender].memory if lender is not None else None,
             normalised=normalised,
             bonuses=bonuses,
             base=normalised + sum(bonuses.values()),
+            context_cosine=measured.contexts.get(key),
+            nearness=stages.nearness.get(key),
+            superseded_by=self._atoms[superseded.by].memory if superseded else None,
+            kinship=superseded.kinship if superseded else None,
         )
+
+
+def _pool(
+    scores: Mapping[int, float], nearness: Mapping[int, float], ranks: Mapping[int, Mapping[str, int]]
+) -> dict[int, float]:
+    """The best fused scores, best first, and always those that the others were measured by.
+
+    A record can only be checked if it holds the nearest and the best of BM25; they are hardly ever not among the best.
+    """
+    pool = best(scores)
+    if not nearness:
+        return pool
+    first = {key for key, lanes in ranks.items() if lanes.get("bm25") == 0}
+    nearest = {key for key, value in nearness.items() if value == 1.0}
+    missing = {max(held) for held in (first, nearest) if held and not held & pool.keys()}
+    for key, last in zip(sorted(missing), [key for key in reversed(pool) if key not in first | nearest], strict=False):
+        del pool[last]
+        pool[key] = scores[key]
+    return best(pool)
+
+
+def _words(atom: Experience) -> frozenset[str]:
+    """What an atom says, without the names of who says it."""
+    return tokens_of(f"{atom.message}\n{atom.reply}")
 
 
 def text_in_context(before: Experience | None, atom: Experience) -> str:

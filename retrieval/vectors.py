@@ -88,6 +88,11 @@ class VectorIndex:
         rows = self._rows()[self._places(keys)].astype(np.float64)
         return np.asarray((rows * query.astype(np.float64)).sum(axis=1))
 
+    def vector(self, key: int) -> Vectors:
+        """A copy of the vector of `key`, of shape (dimension,). KeyError if absent."""
+        row: Vectors = self._rows()[self._places([key])[0]]
+        return row.copy()
+
     def _places(self, keys: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         wanted = np.asarray(keys, dtype=np.int64)
         places = np.searchsorted(self._keys, wanted)

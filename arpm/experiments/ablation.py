@@ -258,6 +258,7 @@ class _Dialogue:
             "preset": name,
             "needs": len(item.needs),
             "missing": [[list(group), self._why(group, body)] for group in missing],
+            "reciprocal_ranks": [self._reciprocal_rank(group, body) for group in item.needs],
             "facts": [fact.name for fact in item.corrected],
             "outranks": [self._outranks(fact, shown, ranks) for fact in item.corrected],
             "last_word": [self._outranks(fact, shown, places) for fact in item.corrected],
@@ -272,6 +273,12 @@ class _Dialogue:
         wanted = frozenset[str]().union(*map(self._of, group))
         rows = [row for route in body.get("candidates", {}).values() for row in route if row["memory"] in wanted]
         return str(min(rows, key=lambda row: row["rank"])["reason"]) if rows else "not searched or not found"
+
+    def _reciprocal_rank(self, group: Collection[Need], body: Mapping[str, Any]) -> float:
+        """1 / place of the best of a group among the candidates of its route by final score; 0 when none was found."""
+        wanted = frozenset[str]().union(*map(self._of, group))
+        rows = [row for route in body.get("candidates", {}).values() for row in route if row["memory"] in wanted]
+        return max((1 / (row["rank"] + 1) for row in rows), default=0.0)
 
     def _outranks(self, fact: Corrected, shown: Collection[str], ranks: Mapping[str, int]) -> bool:
         """Whether the corrected fact is in the prompt, with a better final score than the stale one if that is too.
@@ -363,12 +370,14 @@ def _graded(item: Round, row: Row) -> Row:
 def _evidence_result(rows: Sequence[Row], names: Sequence[str], setting: str) -> Result:
     """The measures that need no model, of the rows of one setting."""
     shown = {name: _per_script(rows, name, _shown) for name in names}
+    places = {name: _per_script(rows, name, lambda row: _mean(row["reciprocal_ranks"])) for name in names}
     outranks = {name: _per_script(rows, name, lambda row: _mean(row["outranks"])) for name in names}
     first = {name: _per_script(rows, name, lambda row: _mean(row["first_hand"])) for name in names}
     last = {name: _per_script(rows, name, lambda row: _mean(row["last_word"])) for name in names}
     form = {name: _per_script(rows, name, lambda row: float(row["kept_form"])) for name in names}
     measures = {
         "needed evidence in prompt": shown,
+        "reciprocal rank of the needed evidence": places,
         "corrected fact outranks the stale one": outranks,
         "corrected fact stands last in the prompt": last,
         "correction outranks the first statement": first,
@@ -388,6 +397,7 @@ def _evidence_result(rows: Sequence[Row], names: Sequence[str], setting: str) ->
         ),
         figures={
             f"evidence-{slug}": _bars(f"Needed evidence in the prompt, {setting}", shown),
+            f"places-{slug}": _bars(f"Reciprocal rank of the needed evidence, {setting}", places),
             f"outranks-{slug}": _bars(f"Corrected fact outranks the stale one, {setting}", outranks),
             f"rounds-{slug}": _heat(rows, names, setting),
         },
@@ -435,7 +445,7 @@ def _shown(row: Row) -> float | None:
     return float(not row["missing"]) if row["needs"] else None
 
 
-def _mean(values: Sequence[bool]) -> float | None:
+def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 

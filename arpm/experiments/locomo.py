@@ -2,7 +2,7 @@
 
 Every question is asked an hour after the conversation's last turn, as its next round, under the shipped preset with
 decay on. Evidence ids are those like D1:3 that exist (1,981 of 1,986 questions have any). Constants were chosen on
-the first five conversations (docs/decisions/0004); the last five are only reported.
+the first five conversations (docs/decisions/0004 and 0009); the last five are only reported.
 """
 
 from __future__ import annotations

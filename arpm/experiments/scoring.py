@@ -1,7 +1,8 @@
 """The constants of ranking, searched on half of LoCoMo's conversations and reported on the other half.
 
-First the fusion (RRF constant, share lent to neighbours) with decay as shipped, then the decay of experience (both
-time constants and the floor) on top of the best fusion. The winner must let corrections win as often as the shipped
+First the fusion (of ranks alone or with the convex combination of scores, its weights, RRF constant, share lent to
+neighbours) with decay as shipped, then the decay of experience (both time constants and the floor) on top of the best
+fusion. The winner must let corrections win as often as the shipped
 preset does: in written cases of both languages a correction of some rounds ago has to come before the old fact. A
 second winner ignores that. Nothing is chosen on the half that is reported.
 
@@ -37,14 +38,25 @@ from governance.config import GovernanceConfig, preset
 from governance.decay import Moment
 from governance.selection import decide
 from retrieval.candidates import Candidate, Query
-from retrieval.config import RetrievalConfig
+from retrieval.config import HistoryFusion, RetrievalConfig
 from retrieval.embedding.base import Vectors
 
 # What a setting is chosen by: the mean of these on the half that is searched.
 CHOSEN_BY = ("recall@10", "hit@10", "mrr")
-FUSION: dict[str, tuple[float, ...]] = {
-    "history_rrf_k": (0.0, 1.0, 2.0, 4.0, 10.0, 20.0, 60.0),
-    "neighbour_share": (0.0, 0.2, 0.3, 0.4, 0.5, 0.6),
+# Ranks alone, and ranks with scores: each kind of fusion has a grid of its own.
+FUSIONS: dict[HistoryFusion, dict[str, tuple[float, ...]]] = {
+    "rrf": {
+        "history_rrf_k": (0.0, 1.0, 2.0, 4.0, 10.0, 20.0, 60.0),
+        "neighbour_share": (0.0, 0.2, 0.3, 0.4, 0.5, 0.6),
+    },
+    "convex": {
+        "history_rrf_k": (2.0,),
+        "neighbour_share": (0.4,),
+        "convex_weight": (0.5, 1.0, 2.0),
+        "convex_context": (1.0, 1.5, 2.0),
+        "convex_words": (0.6, 1.0, 1.4),
+        "convex_width": (0.2, 0.3, 0.4),
+    },
 }
 DECAY: dict[str, tuple[float, ...]] = {
     "history_lambda_round": (10.0, 20.0, 50.0, 100.0),
@@ -52,7 +64,10 @@ DECAY: dict[str, tuple[float, ...]] = {
     "history_floor": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
 }
 _QUICK_SESSIONS, _QUICK_QUESTIONS = 2, 12
-_QUICK_FUSION = {"history_rrf_k": (2.0, 60.0), "neighbour_share": (0.0, 0.4)}
+_QUICK_FUSIONS: dict[HistoryFusion, dict[str, tuple[float, ...]]] = {
+    "rrf": {"history_rrf_k": (2.0, 60.0), "neighbour_share": (0.0, 0.4)},
+    "convex": {"convex_words": (0.0, 1.0), "neighbour_share": (0.4,)},
+}
 _QUICK_DECAY = {"history_lambda_round": (20.0,), "history_lambda_hours": (168.0,), "history_floor": (0.0, 0.6, 0.9)}
 
 # Old fact, correction, question. Of our own; other cases than those of the tests.
@@ -87,7 +102,7 @@ _TALK = (
 # Where the old fact and its correction stand in this many rounds, and how long ago that may be.
 _ROUNDS, _OLD, _AGO = 60, 8, (1, 3, 6, 10)
 
-Setting = dict[str, float]
+Setting = dict[str, float | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +152,11 @@ def halves(count: int, seed: int) -> tuple[list[int], list[int]]:
 def grid(axes: Mapping[str, Sequence[float]]) -> list[Setting]:
     """Every combination of the values."""
     return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+
+def fusions(axes: Mapping[HistoryFusion, Mapping[str, Sequence[float]]]) -> list[Setting]:
+    """Every combination of every kind of fusion."""
+    return [{"history_fusion": kind, **setting} for kind, own in axes.items() for setting in grid(own)]
 
 
 class Bench:
@@ -257,7 +277,9 @@ def _split(bench: Bench, talks: Sequence[Talk], seed: int) -> Split:
     searched, reported = halves(len(talks), seed)
     shipped = preset("default")
     fusion = list(
-        _searched(bench, f"seed {seed}: fusion", searched, shipped, grid(_QUICK_FUSION if bench.run.quick else FUSION))
+        _searched(
+            bench, f"seed {seed}: fusion", searched, shipped, fusions(_QUICK_FUSIONS if bench.run.quick else FUSIONS)
+        )
     )
     best_fusion = max(fusion, key=lambda pair: pair[1])[0]
     base = shipped.changed(best_fusion)
@@ -271,6 +293,8 @@ def _split(bench: Bench, talks: Sequence[Talk], seed: int) -> Split:
         "shipped": shipped,
         **{name: shipped.changed(setting) for name, setting in chosen.items()},
         "shipped, decay off": VARIANTS["decay off"],
+        "shipped, corrections not noticed": shipped.changed({"corrections_enabled": False}),
+        "ranks alone, as shipped before": shipped.changed({"history_fusion": "rrf", "corrections_enabled": False}),
         "paper constants, decay and threshold off": VARIANTS["paper, decay off"].changed({"final_threshold": 0.0}),
     }
     rows = {}
@@ -362,8 +386,12 @@ def _tables(split: Split) -> Iterator[Table]:
 
 def _best(title: str, tried: Sequence[tuple[Setting, float, float | None]], most: int = 8) -> Table:
     rows = sorted(tried, key=lambda row: -row[1])[:most]
-    columns = (*(rows[0][0] if rows else ()), "mean of " + ", ".join(CHOSEN_BY), "corrections right")
-    return Table(title, columns, tuple((*setting.values(), value, share) for setting, value, share in rows))
+    # Kinds of fusion have constants of their own.
+    names = tuple(dict.fromkeys(name for setting, _, _ in rows for name in setting))
+    columns = (*names, "mean of " + ", ".join(CHOSEN_BY), "corrections right")
+    return Table(
+        title, columns, tuple((*(setting.get(name) for name in names), value, share) for setting, value, share in rows)
+    )
 
 
 _LINES = (
@@ -377,8 +405,8 @@ _LINES = (
 
 
 def _fusion_plot(split: Split) -> Figure:
-    tried = [(setting, value) for setting, value in split.fusion]
-    return _lines("Fusion, searched half", tried, "history_rrf_k", "neighbour_share", "RRF constant")
+    tried = [(setting, value) for setting, value in split.fusion if setting["history_fusion"] == "rrf"]
+    return _lines("Fusion of ranks alone, searched half", tried, "history_rrf_k", "neighbour_share", "RRF constant")
 
 
 def _decay_plot(split: Split) -> Figure:

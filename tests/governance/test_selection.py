@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from governance.config import preset
-from governance.selection import Gated, gate, relevance, within_budget
-from tests.governance.support import DEFAULT, candidate, judged, reasons
+from governance.selection import Gated, decide, evidence_budget, gate, relevance, within_budget
+from tests.governance.support import DEFAULT, MOMENT, candidate, judged, reasons, round_of
 
 UNRELATED: dict[str, Any] = {"similarity": 0.0, "coverage": 0.0, "bm25": None}
 
@@ -98,6 +98,101 @@ class TestRecency:
         """Trap 7: `now()` was read inside scoring and not logged, so that no ranking could be replayed."""
         found = [candidate(f"m{n}", 1 - n / 50, ago=n, hours=n) for n in range(20)]
         assert judged(*found) == judged(*found)
+
+
+class TestSupersession:
+    """A first statement repeats the question's words and is confirmed by its neighbours, so it outranked the correction
+    in four of ten questions."""
+
+    def test_a_correction_takes_the_better_score_and_what_it_corrects_stays_below(self) -> None:
+        old, new = candidate("old", 1.0, superseded_by="new", kinship=1.3), candidate("new", 0.3)
+        off = DEFAULT.changed({"temporal_enabled": False, "superseded_share": 0.9})
+        decisions = judged(old, new, candidate("other", 0.95), config=off)
+        finals = {d.weighed.candidate.memory: d.weighed.final for d in decisions}
+        assert finals == {"new": 1.0, "old": 0.9, "other": 0.95}
+        assert [d.weighed.candidate.memory for d in decisions] == ["new", "other", "old"]
+
+    def test_a_correction_that_is_first_anyway_gains_nothing(self) -> None:
+        off = DEFAULT.changed({"temporal_enabled": False})
+        decisions = judged(candidate("old", 0.4, superseded_by="new", kinship=1.3), candidate("new", 0.9), config=off)
+        assert [(d.weighed.candidate.memory, d.weighed.final) for d in decisions] == [("new", 0.9), ("old", 0.4)]
+
+    @given(
+        bases=st.lists(st.floats(0.01, 2.0), min_size=2, max_size=8),
+        data=st.data(),
+        share=st.floats(0.5, 1.0),
+    )
+    def test_the_last_correction_is_before_all_that_was_corrected(
+        self, bases: list[float], data: st.DataObject, share: float
+    ) -> None:
+        """Corrections of corrections, several of one statement: the later one is never below what it corrects."""
+        later = {
+            place: data.draw(st.one_of(st.none(), st.integers(place + 1, len(bases) - 1)))
+            for place in range(len(bases) - 1)
+        }
+        found = [
+            candidate(
+                f"m{place}",
+                base,
+                ago=len(bases) - place,
+                superseded_by=None if later.get(place) is None else f"m{later[place]}",
+            )
+            for place, base in enumerate(bases)
+        ]
+        decisions = judged(*found, config=DEFAULT.changed({"superseded_share": share}))
+        places = {decision.weighed.candidate.memory: decision.rank for decision in decisions}
+        for item in found:
+            assert item.superseded_by is None or places[item.superseded_by] < places[item.memory]
+
+    def test_a_correction_of_what_passes_the_gate_passes_with_it(self) -> None:
+        """ "No wait, Friday" matches no question: the old fact was shown without it."""
+        old, new = candidate("old", superseded_by="new", kinship=1.1), candidate("new", 0.2, **UNRELATED)
+        assert reasons(judged(old, new)) == {"new": "kept", "old": "kept"}
+        assert reasons(judged(candidate("old"), new))["new"] == "irrelevant"
+
+    def test_a_correction_that_is_no_candidate_changes_nothing(self) -> None:
+        alone = candidate("old", superseded_by="gone", kinship=1.3)
+        assert judged(alone)[0].weighed.final == judged(candidate("old"))[0].weighed.final
+
+    def test_a_record_that_was_made_up_never_hangs(self) -> None:
+        circle = [
+            candidate("a", superseded_by="b"),
+            candidate("b", superseded_by="a"),
+            candidate("c", superseded_by="c"),
+        ]
+        assert len(judged(*circle)) == 3
+
+    def test_what_is_corrected_is_not_shown_where_its_correction_does_not_fit(self) -> None:
+        old = candidate("old", 0.9, text="x" * 10, superseded_by="new", kinship=1.3)
+        fitted = within_budget(judged(old, candidate("new", 0.5, text="x" * 90)), 50, len)
+        assert reasons(fitted) == {"new": "over the token budget", "old": "over the token budget"}
+
+
+class TestAboutTheDialogue:
+    """ "How often did I correct you?" matched no correction, and a summary no round: the gate let nothing through."""
+
+    def test_every_past_turn_passes_and_there_are_more_places(self) -> None:
+        found = [candidate(f"m{n}", 1 - n / 50, **UNRELATED) for n in range(30)]
+        config = DEFAULT.changed({"history_k": 3, "dialogue_k": 12})
+        decisions = decide(found, MOMENT, config, round_of=round_of, about_dialogue=True)
+        assert sum(decision.kept for decision in decisions) == 12
+        assert {decision.weighed.gated.verdict for decision in decisions} == {"passed"}
+        assert not any(decision.kept for decision in judged(*found, config=config))
+
+    def test_fewer_places_than_usual_are_never_given(self) -> None:
+        found = [candidate(f"m{n}", 1 - n / 50) for n in range(30)]
+        config = DEFAULT.changed({"history_k": 15, "dialogue_k": 2})
+        assert sum(d.kept for d in decide(found, MOMENT, config, round_of=round_of, about_dialogue=True)) == 15
+
+    def test_documents_are_none_of_the_dialogue(self) -> None:
+        found = [candidate(f"d{n}", route="knowledge", **UNRELATED) for n in range(3)]
+        decisions = decide(found, MOMENT, DEFAULT, round_of=round_of, about_dialogue=True)
+        assert not any(decision.kept for decision in decisions)
+
+    def test_the_budget_grows_with_it(self) -> None:
+        config = DEFAULT.changed({"evidence_budget": 1000, "dialogue_budget": 1.5})
+        assert evidence_budget(config, about_dialogue=True) == 1500
+        assert evidence_budget(config, about_dialogue=False) == 1000
 
 
 class TestTopK:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from retrieval.candidates import Candidate, Query
-from retrieval.chunking import split_document
+from retrieval.chunking import Parent, missing_headings, split_document, under_headings
 from retrieval.config import RetrievalConfig
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.embedding.hashing import HashingEmbedder
@@ -39,18 +39,21 @@ def atom(number: int, message: str, reply: str = "", *, session: str = "s1", mem
 
 def document(id: str, text: str, name: str = "notes.md") -> list[KnowledgeChunk]:
     """The chunks of a document, as the service cuts it."""
-    return [
-        KnowledgeChunk(
-            memory=f"{id}-{place}",
-            document=id,
-            name=name,
-            headings=parent.headings,
-            text=text[slice(*parent.span)],
-            children=tuple(text[slice(*child)] for child in parent.children),
-            at=START,
-        )
-        for place, parent in enumerate(split_document(text))
-    ]
+    return [_chunk(id, name, place, text, parent) for place, parent in enumerate(split_document(text))]
+
+
+def _chunk(id: str, name: str, place: int, text: str, parent: Parent) -> KnowledgeChunk:
+    own = text[slice(*parent.span)]
+    return KnowledgeChunk(
+        memory=f"{id}-{place}",
+        document=id,
+        name=name,
+        headings=parent.headings,
+        text=own,
+        children=tuple(under_headings(parent.headings, text[slice(*child)]) for child in parent.children),
+        at=START,
+        above=missing_headings(parent.headings, own),
+    )
 
 
 def search(

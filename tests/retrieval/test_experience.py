@@ -12,6 +12,7 @@ import pytest
 
 from retrieval.embedding.base import Vectors
 from retrieval.experience import ExperienceIndex
+from retrieval.lanes import POOL
 from retrieval.memories import Experience
 from tests.retrieval.support import CONFIG, EMBEDDER, FailingEmbedder, atom, dawdle, memories, search
 
@@ -124,6 +125,39 @@ class TestScores:
         twice = [atom(1, "I like tea."), atom(9, "I like tea.", session="s2")]
         config = replace(CONFIG, neighbour_share=0.0, context_lane=False)
         assert memories(search(index_of(twice), "tea", config)) == ["m9", "m1"]
+
+
+class TestConvexFusion:
+    def test_scores_decide_where_ranks_cannot_tell(self) -> None:
+        """A first place by a hair counted as much as one by far."""
+        config = replace(CONFIG, neighbour_share=0.0)
+        by_score = {c.memory: c for c in search(index_of(TALK), "Who plays the violin, my sister?", config)}
+        assert by_score["m4"].nearness == 1.0
+        assert all(0 <= (c.nearness or 0) < 0.5 for memory, c in by_score.items() if memory != "m4")
+        by_rank = search(index_of(TALK), "Who plays the violin, my sister?", replace(config, history_fusion="rrf"))
+        assert {(c.nearness, c.context_cosine) for c in by_rank} == {(None, None)}
+        gap = by_rank[0].normalised - by_rank[1].normalised
+        assert by_score["m4"].normalised - sorted(c.normalised for c in by_score.values())[-2] > gap
+
+    def test_a_turn_that_only_neighbours_lifted_has_no_nearness(self) -> None:
+        found = search(index_of(TALK), "violin", replace(CONFIG, lane_depth=1))
+        assert {c.memory: c.nearness is None for c in found if not c.ranks} == {
+            c.memory: True for c in found if not c.ranks
+        }
+        assert any(not c.ranks for c in found)
+
+    def test_the_measures_of_all_are_among_the_candidates(self) -> None:
+        """A record can be checked only if it holds what the others are measured by, whatever the pool leaves out."""
+        generator = random.Random(3)
+        words = "cat tea violin Lisbon water night garden bread stone river".split()
+        atoms = [atom(n, " ".join(generator.choices(words, k=6)), session=f"s{n // 5}") for n in range(1, 400)]
+        index = index_of(atoms)
+        config = replace(CONFIG, lane_depth=200, neighbour_share=1.0, convex_weight=0.0, history_rrf_k=1000.0)
+        for word in words:
+            found = search(index, f"{word} {word} river", config)
+            assert max(c.nearness or 0 for c in found) == 1.0
+            assert any(c.ranks.get("bm25") == 0 for c in found)
+            assert len(found) == POOL
 
 
 class TestRemoval:

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from retrieval.bm25 import BM25Hits
 from retrieval.fusion import (
     calibrated_similarity,
+    convex_score,
     lent_by_neighbours,
     lowered_to_one,
+    nearness_to_best,
     normalised_by_maximum,
     reciprocal_rank_fusion,
 )
@@ -83,3 +85,21 @@ class TestLanes:
         assert lexical.scores == {9: 3.0, 2: 1.0}
         assert lexical.coverage == {9: 0.3, 2: 0.1}
         assert Lexical.of(hits, []).scores == {}
+
+
+class TestConvexCombination:
+    def test_scores_are_weighed_against_the_turns_own_similarity(self) -> None:
+        assert convex_score(0.5, 0.4, 0.3, context_weight=2.0, words_weight=0.5) == pytest.approx(0.5 + 0.8 + 0.15)
+
+    def test_nearness_is_one_for_the_best_and_falls_by_e_for_each_width(self) -> None:
+        found = nearness_to_best({1: 2.0, 2: 1.7, 3: 1.4}, width=0.3)
+        assert found == {1: 1.0, 2: pytest.approx(1 / np.e), 3: pytest.approx(1 / np.e**2)}
+        assert nearness_to_best({}, 0.3) == {}
+
+    @given(st.dictionaries(st.integers(), st.floats(-10, 10), max_size=20), st.floats(0.01, 10))
+    def test_nearness_keeps_the_order_and_stays_between_zero_and_one(
+        self, scores: dict[int, float], width: float
+    ) -> None:
+        near = nearness_to_best(scores, width)
+        assert all(0 <= value <= 1 for value in near.values())
+        assert all(near[a] >= near[b] for a in scores for b in scores if scores[a] >= scores[b])
