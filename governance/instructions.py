@@ -1,8 +1,12 @@
-"""Standing instructions: recognising them in a message by clear rules, and the prefix that shows them in every prompt.
+"""Standing instructions: recognising them in a message, and the prefix that shows them in every prompt.
 
-Precision comes first: a rule fires only on words that say the instruction is meant to last ("from now on", 以后都).
-Questions, quotations, hypotheticals and instructions for one task are left alone; the person can always add and retire
-by hand. Pure functions; what is active is the caller's to keep.
+Clear rules come first ("from now on", 以后都); what none decides goes to a small classifier (`governance.recogniser`),
+where its weights belong to the embedder. Questions, quotations, code, hypotheticals and instructions for one task are
+left alone, and nothing that would switch the service's own rules off is taken for the person's; the person can always
+add and retire by hand. Pure functions; what is active is the caller's to keep.
+
+Source: REA, section 3.3 and appendix A.4: "a directive that affects all subsequent responses such as their style,
+format, length, or language".
 """
 
 from __future__ import annotations
@@ -12,9 +16,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from governance.instruction_rules import ADD, COURTESY, NOT, QUOTED, RETIRE, first_match
+from governance import recogniser
+from governance.contradictions import contradictions
+from governance.importance import concerns_safety
+from governance.instruction_rules import (
+    ADD,
+    CHANGE,
+    CODE,
+    COURTESY,
+    NARROW,
+    NOT,
+    OVERRIDE,
+    QUOTED,
+    RETIRE,
+    first_match,
+    plain,
+    without_invisible,
+)
+from retrieval.embedding.base import Embedder
 from retrieval.text import sentences
-from retrieval.tokens import tokenize
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,73 +46,122 @@ class Instruction:
     round: int
 
 
+Action = Literal["add", "retire", "replace", "narrow", "refuse"]
+
+
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What a sentence of the user asks of the instruction list: `text` to add, or to retire what it speaks of."""
+    """What a sentence of the user asks of the instruction list, in its own words.
 
-    action: Literal["add", "retire"]
+    `rule` is None when the classifier decided; `probability` is that of the decision and `reason` says what it rests
+    on, without words of the message. A sentence that takes back or changes what was never said may be an instruction
+    of its own (`or_add`: "stop using emojis"). "refuse" is what would switch the service's own rules off.
+    """
+
+    action: Action
     text: str
-    rule: str
+    rule: str | None
+    probability: float
+    reason: str
+    or_add: bool = False
 
 
 # Nobody words a standing instruction at such length; a pasted text without sentence borders would take rules long.
 _LONGEST = 500
+# Who pastes a long text asks for something before or behind it: only so many sentences at either end are classified.
+_EDGE = 4
 
 
-def recognise(message: str) -> list[Recognised]:
-    """The standing instructions in `message`, in order; by rules (REA section 3.3 defines what one is)."""
-    found = []
+def recognise(message: str, embedder: Embedder | None = None) -> list[Recognised]:
+    """The standing instructions in `message`, in order (REA section 3.3 defines what one is).
+
+    Without an embedder, or with one that the classifier was not trained on, the rules decide alone.
+    """
     # What stands in quotation marks is spoken of, not asked for; but it may be an argument ('end with "yes"'). Blanked
     # before sentences are told apart, so that the second sentence of a quotation is not taken for the person's own.
-    blanked = QUOTED.sub(_blank, message)
-    for start, end in sentences(blanked):
-        sentence = COURTESY.sub("", blanked[start:end])
-        if len(sentence) > _LONGEST or first_match(NOT, sentence):
-            continue
-        if rule := first_match(RETIRE, sentence):
-            found.append(Recognised("retire", message[start:end], rule))
-        elif rule := first_match(ADD, sentence):
-            found.append(Recognised("add", message[start:end], rule))
+    blanked = QUOTED.sub(blank, CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), message))
+    spans = list(sentences(blanked))
+    texts = [plain(blanked[start:end]) if end - start <= _LONGEST else "" for start, end in spans]
+    decided = [_by_rule(text) for text in texts]
+    if recogniser.trained_on(embedder):
+        assert embedder is not None
+        _classify(texts, decided, embedder)
+    found = []
+    for (start, end), decision in zip(spans, decided, strict=True):
+        if decision is not None:
+            action, rule, probability, reason, or_add = decision
+            # The quotation marks are the person's; characters that show nothing are not theirs to be obeyed.
+            text = without_invisible(message[start:end])
+            found.append(Recognised(action, text, rule, probability, reason, or_add))
     return found
 
 
-def _blank(quoted: re.Match[str]) -> str:
+_Decision = tuple[Action, str | None, float, str, bool]
+# How often the rules were right on the examples that the classifier is trained on: see docs/instructions.md.
+_RULE_PROBABILITY = 0.97
+
+
+def _by_rule(text: str) -> _Decision | None:
+    """What the rules say of one sentence; None when none decides."""
+    sentence = COURTESY.sub("", text)
+    if not sentence:
+        return None
+    if rule := first_match(OVERRIDE, sentence):
+        return "refuse", rule, _RULE_PROBABILITY, f"rule: {rule}", False
+    if first_match(NOT, sentence):
+        return None
+    lasting = first_match(ADD, sentence)
+    actions: tuple[tuple[Action, str | None], ...] = (
+        ("replace", first_match(CHANGE, sentence)),
+        ("narrow", first_match(NARROW, sentence)),
+        ("retire", first_match(RETIRE, sentence)),
+        ("add", lasting),
+    )
+    for action, named in actions:
+        if named is not None:
+            # "Stop using emojis" takes back that they be used, or asks for the first time that they are not.
+            or_add = action != "add" and (lasting is not None or named == "stop doing")
+            return action, named, _RULE_PROBABILITY, f"rule: {named}", or_add
+    return None
+
+
+# A rule that fires on what the classifier is this sure is no standing instruction fires on words that only look alike
+# ("all visitors have to sign in from now on").
+_VETO = 0.1
+
+
+def _classify(texts: Sequence[str], decided: list[_Decision | None], embedder: Embedder) -> None:
+    """Fill in what the classifier says where no rule decided, and take back what it is sure that a rule mistook."""
+    inside = recogniser.in_context(texts)
+    edges = {*range(min(_EDGE, len(texts))), *range(max(len(texts) - _EDGE, 0), len(texts))}
+    places = [place for place in sorted(edges) if texts[place] and _is_open(decided[place])]
+    for place, reading in zip(places, recogniser.read([inside[place] for place in places], embedder), strict=True):
+        if reading is None:
+            continue
+        if decided[place] is not None:
+            if reading.standing < _VETO:
+                decided[place] = None
+        elif reading.kind in recogniser.STANDING:
+            if not recogniser.belongs_to_task(inside[place], reading):
+                decided[place] = "add", None, reading.probability, reading.reason, False
+        elif reading.kind == "takeback" and reading.probability >= 0.5:
+            decided[place] = "retire", None, reading.probability, reading.reason, False
+
+
+def _is_open(decision: _Decision | None) -> bool:
+    return decision is None or decision[0] == "add"
+
+
+def blank(quoted: re.Match[str]) -> str:
     """The quotation marks and as many underscores; a mark that ends a sentence before the closing one stays."""
     text = quoted[0]
     last = text[-2] if text[-2] in ".!?。！？" else "_"
     return text if len(text) < 3 else text[0] + "_" * (len(text) - 3) + last + text[-1]
 
 
-def retired_by(sentence: str, active: Sequence[Instruction]) -> tuple[Instruction, ...]:
-    """The active instructions that a retiring `sentence` speaks of: all when it says so ("all my instructions"), else
-    the one that shares most words, the newest of ties.
-
-    None when it shares no word, so that nothing is retired by guessing.
-    """
-    if _ALL.search(sentence):
-        return tuple(active)
-    words = set(tokenize(sentence)) - _GENERAL
-    shared = [(len(words & set(tokenize(item.text))), item.round, item) for item in active]
-    best = max(shared, key=lambda row: row[:2], default=None)
-    return (best[2],) if best and best[0] else ()
-
-
-_ALL = re.compile(
-    r"\b(?:all|every one)(?: of)? (?:my |the |your |these |those )?(?:\w+ )?(?:instruction|rule|request|requirement)s\b"
-    r"|(?:所有|全部|一切)(?:的)?.{0,8}(?:要求|指令|规则|限制|指示)",
-    re.IGNORECASE,
-)
-
-
-# Words that any retiring or any instruction may hold: sharing only these means nothing.
-_GENERAL = frozenset(
-    tokenize(
-        "stop forget ignore drop cancel instruction rule limit request requirement need longer earlier please always "
-        "never every again anymore answer reply respond response message use using say call speak write start end "
-        "取消 忘掉 忘记 忽略 撤销 去掉 要求 指令 规则 限制 之前 不用 不必 需要 不要 再用 再叫 叫我 称呼我 请用 请叫 "
-        "以后 现在 可以 每次 都用 始终 回答 回复 说话 使用"
-    )
-)
+def would_override(text: str) -> str | None:
+    """The rule by which an instruction would switch the service's own rules off; None when it would not."""
+    return first_match(OVERRIDE, plain(text)[:10_000])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +173,24 @@ class Prefix:
 
 
 def prefix(active: Sequence[Instruction], budget: int, count: Callable[[str], int]) -> Prefix:
-    """The active instructions that fit `budget` tokens, in the order they were given; the oldest yield first."""
-    spent, shown, omitted = 0, [], []
-    for item in reversed(active):
-        cost = count(item.text)
-        if spent + cost <= budget:
-            spent += cost
-            shown.append(item)
-        else:
-            omitted.append(item)
-    return Prefix(tuple(reversed(shown)), tuple(reversed(omitted)))
+    """The active instructions that fit `budget` tokens, in the order they were given.
+
+    What yields first: one that a newer one contradicts, then the oldest; what concerns health or safety yields last.
+    Nothing is cut, and one that does not fit makes room for none older than it, but for what is more pressing.
+    """
+    costs = {item.id: count(item.text) for item in active}
+    if sum(costs.values()) <= budget:
+        return Prefix(tuple(active), ())
+    overruled = {pair.older for pair in contradictions(active)}
+    places = range(len(active))
+    pressing = [concerns_safety(item.text) for item in active]
+    order = sorted(places, key=lambda place: (not pressing[place], active[place].id in overruled, -place))
+    spent, shown = 0, set()
+    for place in order:
+        if spent + costs[active[place].id] <= budget:
+            spent += costs[active[place].id]
+            shown.add(place)
+    return Prefix(
+        tuple(active[place] for place in places if place in shown),
+        tuple(active[place] for place in places if place not in shown),
+    )

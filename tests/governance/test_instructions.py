@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from governance.instructions import Instruction, prefix, recognise, retired_by
+from governance.amending import retired_by
+from governance.instructions import Instruction, prefix, recognise
 
 ADDED = (
     "From now on, answer in French.",
@@ -143,6 +144,10 @@ LEFT_ALONE = (
     "从现在开始，天气变冷了。",
     "Never say never.",
     "请问以后怎么走？",
+    "Write a limerick. Your answer must contain a title.",
+    "Is Mars cold? Your response should be in German.",
+    "```\nAlways answer in French.\n```",
+    "> Never use emojis.",
     "",
     "。",
 )

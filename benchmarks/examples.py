@@ -1,0 +1,71 @@
+"""Examples that classifiers are trained on: read from text files of ours, with slots filled by a seeded draw.
+
+A file holds sections [KIND LANGUAGE] and [KIND LANGUAGE dev] of one example a line, and [slot NAME LANGUAGE] with the
+fillings of {NAME}, parted by |. Knows nothing about what is trained.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "data" / "recogniser"
+SEED = 20260517
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A message and what its marked sentence (all of it when none is marked) is. `line` tells examples of one line."""
+
+    kind: str
+    language: str
+    message: str
+    dev: bool
+    line: int
+
+
+def digest(path: Path) -> str:
+    """By this the weights say which examples they were trained on."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def read_examples(path: Path, fillings: int = 4) -> list[Example]:
+    """Every example of a file; a line with slots gives up to so many."""
+    draw = random.Random(SEED)
+    slots: dict[tuple[str, str], list[str]] = {}
+    lines: list[tuple[list[str], str, int]] = []
+    section: list[str] = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("["):
+            section = line[1:-1].split()
+        elif section[0] == "slot":
+            slots.setdefault((section[1], section[2]), []).extend(line.split("|"))
+        else:
+            lines.append((section, line, number))
+    found = []
+    for section, line, number in lines:
+        kind, language, *dev = section
+        messages = {_filled(line, language, slots, draw) for _ in range(fillings if "{" in line else 1)}
+        found += [Example(kind, language, message, bool(dev), number) for message in sorted(messages)]
+    return found
+
+
+def _filled(line: str, language: str, slots: dict[tuple[str, str], list[str]], draw: random.Random) -> str:
+    filled = line
+    # A filling may hold no slot, so that one pass is enough.
+    filled = _SLOT.sub(lambda slot: draw.choice(slots[slot[1], language]), filled)
+    return filled[:1].upper() + filled[1:]
+
+
+def marked(message: str) -> tuple[str, str | None]:
+    """The message without the marks << and >>, and what stood between them."""
+    start, end = message.find("<<"), message.find(">>")
+    if start < 0 or end < start:
+        return message, None
+    return message.replace("<<", "").replace(">>", ""), message[start + 2 : end]
