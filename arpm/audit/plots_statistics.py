@@ -1,4 +1,4 @@
-"""Plots of behaviour statistics: how long analyses are, and how often the protocol is broken."""
+"""Plots of behaviour statistics: how long analyses are, how often the protocol is broken, and instructions kept."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from arpm.audit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, styled
-from arpm.audit.statistics import Row
+from arpm.audit.statistics import Observation, Row, adherence_rate
 
 _LONGEST = 28
+# Replies that one point of a rolling curve looks back on.
+ROLLING = 10
 
 
 def analysis_lengths(rows: Sequence[Row]) -> Figure:
@@ -52,6 +54,47 @@ def protocol_shares(rows: Sequence[Row]) -> Figure:
         return figure
 
 
+def rolling_adherence(observations: Sequence[Observation], last: int = ROLLING) -> Figure:
+    """The share of checked instructions kept over the `last` replies that had any, along the rounds, for each model."""
+    looks = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, ":", "^"), (PURPLE, "-.", "D"), (GREY, "-", "x"))
+    title = f"Standing instructions kept, over the last {last} replies"
+    with styled(title, "Round", "Share of checked instructions (%)") as (figure, axes):
+        for place, ((name, several), curve) in enumerate(_adherence_curves(observations, last).items()):
+            colour, dash, mark = looks[place % len(looks)]
+            axes.plot(
+                [round for round, _ in curve],
+                [share for _, share in curve],
+                color=colour,
+                linestyle=dash,
+                marker=mark,
+                markersize=3 if len(curve) <= 100 else 0,
+                label=f"{_model(name)} ({several})" if several else _model(name),
+            )
+        axes.set_ylim(-0.02, 1.04)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if axes.lines:
+            axes.legend(loc="best", fontsize=8)
+        return figure
+
+
+def _adherence_curves(observations: Sequence[Observation], last: int) -> dict[tuple[str, str], list[tuple[int, float]]]:
+    """For each model (and timeline, when there are several), the rolling share at every round."""
+    several = len({one.timeline for one in observations}) > 1
+    groups: dict[tuple[str, str], list[Observation]] = {}
+    for one in observations:
+        checked = {"kept", "broken"} & set(one.instructions or ())
+        if checked and not one.replaced:
+            groups.setdefault((one.model, one.timeline if several else ""), []).append(one)
+    curves: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for key, group in groups.items():
+        for place, one in enumerate(group):
+            share = adherence_rate(other.instructions for other in group[max(0, place + 1 - last) : place + 1])
+            assert share is not None
+            curves.setdefault(key, []).append((one.round, share))
+    return curves
+
+
 def _named(figure: Figure, axes: Axes, rows: Sequence[Row]) -> None:
     """Name the rows beside them, first on top, and make the figure as tall as they need."""
     axes.set_yticks(range(len(rows)), [_label(number, row) for number, row in enumerate(rows, 1)])
@@ -63,8 +106,13 @@ def _named(figure: Figure, axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _label(number: int, row: Row) -> str:
-    """The row's place in the table and its model; the font has no Chinese characters, so such a name is left out."""
-    name = row.model if row.model.isascii() and row.model.isprintable() else "model"
+    """The row's place in the table and its model."""
+    return f"{number}  {_model(row.model)}"
+
+
+def _model(model: str) -> str:
+    """A model's name as the font can write it; it has no Chinese characters, so such a name is left out."""
+    name = model if model.isascii() and model.isprintable() else "model"
     # A dollar sign would begin a formula.
     name = name.replace("$", r"\$")
-    return f"{number}  {name if len(name) <= _LONGEST else name[: _LONGEST - 1] + '…'}"
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"

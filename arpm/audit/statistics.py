@@ -54,6 +54,8 @@ class Observation:
     bound: int | None = None
     admitted: bool | None = None
     broken: bool | None = None
+    # The verdict on every standing instruction that the prompt showed.
+    instructions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,10 @@ class Row:
     needs: dict[str, int] | None
     admitted: int | None
     admission_rate: float | None
+    instructions_kept: int | None
+    instructions_broken: int | None
+    instructions_unchecked: int | None
+    adherence_rate: float | None
 
 
 def observed(events: Iterable[Event]) -> Observed:
@@ -144,6 +150,7 @@ def _of_turn(event: Event, body: Mapping[str, Any]) -> Observation:
         bound=len(body["bound"]),
         admitted=body["admission"]["admitted"],
         broken=any(VIOLATIONS[violation["kind"]].repair for violation in body["violations"]),
+        instructions=None if body["adherence"] is None else tuple(row["verdict"] for row in body["adherence"]),
     )
 
 
@@ -228,6 +235,7 @@ def _row(stage: str, model: str, group: Sequence[Observation], every: bool) -> R
     failures = Counter(one.failed for one in group if one.failed and (every or not one.replaced))
     admitted = _total(replies, lambda one: one.admitted)
     told = sum(one.admitted is not None for one in replies)
+    verdicts = {verdict: _verdicts(replies, verdict) for verdict in ("kept", "broken", "unchecked")}
     tried = Counter(rung for one in replies for rung in {rung for rung, _ in one.repairs})
     fixed = Counter(rung for one in replies for rung in {rung for rung, fixed in one.repairs if fixed})
     return Row(
@@ -258,7 +266,25 @@ def _row(stage: str, model: str, group: Sequence[Observation], every: bool) -> R
         needs=_needs(replies),
         admitted=admitted,
         admission_rate=_rounded(admitted / told if admitted is not None else None),
+        instructions_kept=verdicts["kept"],
+        instructions_broken=verdicts["broken"],
+        instructions_unchecked=verdicts["unchecked"],
+        adherence_rate=_rounded(adherence_rate(one.instructions for one in replies)),
     )
+
+
+def adherence_rate(verdicts: Iterable[Sequence[str] | None]) -> float | None:
+    """The share of standing instructions kept, of all that code could check in all replies; None where it could none.
+
+    This is REA's instruction adherence rate (section 4.1) as a share of 1; unchecked ones do not count.
+    """
+    told = Counter(verdict for several in verdicts for verdict in several or ())
+    checked = told["kept"] + told["broken"]
+    return told["kept"] / checked if checked else None
+
+
+def _verdicts(replies: Sequence[Observation], verdict: str) -> int | None:
+    return _total(replies, lambda one: None if one.instructions is None else one.instructions.count(verdict))
 
 
 def _with(replies: Sequence[Observation], kind: str) -> int | None:
