@@ -31,6 +31,10 @@ _LONGEST = 64
 _WORD_END = re.compile(r"(?<=\S)(?=\s)")
 
 
+# How a note ends where the model was asked and a rule did it.
+SHORTENED_BY_RULE = "shortened by rule"
+
+
 class CompressionError(Exception):
     """The model that compresses failed; raise it from the callable given to `ModelCompressor`."""
 
@@ -79,7 +83,7 @@ class HeuristicCompressor:
             return Compressed(text)
         parts = _parsed(text)
         ranked = self._ranked(parts, frozenset(tokenize(query)))
-        kept = self._fitting(parts, ranked, budget)
+        kept = self._fitting(text, parts, ranked, budget)
         while kept:
             short = _joined(parts, sorted(kept))
             if self._count(short) <= budget:
@@ -97,11 +101,15 @@ class HeuristicCompressor:
 
         return sorted(range(len(parts)), key=lambda place: (-worth(place), place))
 
-    def _fitting(self, parts: tuple[_Sentence, ...], ranked: list[int], budget: int) -> list[int]:
-        """The best sentences whose own tokens fit, best first. How they join is counted afterwards."""
-        kept, left = [], budget
+    def _fitting(self, text: str, parts: tuple[_Sentence, ...], ranked: list[int], budget: int) -> list[int]:
+        """The best sentences that should fit, best first, by their share of the text's tokens.
+
+        An estimate: only the sentences together are counted, since a count takes longer than all the rest.
+        """
+        per_character = self._count(text) / len(text)
+        kept, left = [], float(budget)
         for place in ranked:
-            cost = self._count(parts[place].text)
+            cost = per_character * len(parts[place].text)
             if cost <= left:
                 kept.append(place)
                 left -= cost
@@ -216,9 +224,9 @@ class ModelCompressor:
         try:
             written = usable(self._write(compression_prompt(text, query, budget), budget)).strip()
         except self._failures as error:
-            return self._by_rule(text, query, budget, f"the model failed ({error}); shortened by rule")
+            return self._by_rule(text, query, budget, f"the model failed ({error}); {SHORTENED_BY_RULE}")
         if not written:
-            return self._by_rule(text, query, budget, "the model returned nothing; shortened by rule")
+            return self._by_rule(text, query, budget, f"the model returned nothing; {SHORTENED_BY_RULE}")
         made = self._checked(written, budget)
         with self._lock:
             self._kept[key] = made

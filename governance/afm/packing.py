@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from governance.afm.compress import LEAST, Compressor, target_tokens
 from governance.afm.placeholders import merged, placeholder
-from governance.history import Count, Fidelity, Focus, Message, Placed
+from governance.history import Count, Fidelity, Focus, Message, Placed, Speaker
 
 # Why a message is shown as it is.
 CRITICAL = "critical"
@@ -124,11 +123,12 @@ def pack(
 ) -> list[Placed]:
     """One `Placed` for each message (oldest first, as `messages`), packed as we ship it.
 
-    1. CRITICAL messages whole. When they do not all fit, the room is shared out fairly: the short ones are whole, and
-       the long ones are compressed to equal shares of what those leave (max-min fairness), so that a long message never
-       crowds out a short one, however old. When shares would be too small to say anything, those yield that are least
-       similar to the question.
-    2. The newest round whole, else compressed to what is left, newest message first.
+    1. What the person said that is CRITICAL, whole. When it does not all fit, the room is shared out fairly: the short
+       messages are whole, and the long ones are compressed to equal shares of what those leave (max-min fairness), so
+       that a long message never crowds out a short one, however old. When shares would be too small to say anything,
+       those yield that are least similar to the question.
+    2. The newest round whole, else compressed to what is left, newest message first; then CRITICAL replies as in 1. The
+       person sets what must hold, and a reply only repeats it: replies found CRITICAL by mistake take nobody's place.
     3. The others by score, best first and newer first among equals, in their intended form or the next one that fits,
        in four fifths of what is left.
     4. Placeholders: a run of neighbours is one line, held by its first message; the others refer to it at no tokens.
@@ -172,6 +172,7 @@ class _Packer:
         self._overhead = overhead
         self._count = count
         self._compressor = compressor
+        self._scores = [focus.score for focus in focuses]
         self._placed: list[Placed | None] = [None] * len(messages)
 
     def packed(self) -> list[Placed]:
@@ -179,14 +180,21 @@ class _Packer:
         for place, message in enumerate(self._messages):
             if not message.text or message.text.isspace():
                 self._drop(place, EMPTY)
-        self._place_critical()
+        self._place_critical("user")
         self._place_newest()
+        self._place_critical("assistant")
         self._place_by_score()
         self._place_placeholders()
         return [item for item in self._placed if item is not None]
 
-    def _place_critical(self) -> None:
-        places = [p for p, focus in enumerate(self._focuses) if focus.importance == "CRITICAL" and not self._placed[p]]
+    def _place_critical(self, speaker: Speaker) -> None:
+        places = [
+            place
+            for place, focus in enumerate(self._focuses)
+            if focus.importance == "CRITICAL"
+            and self._messages[place].speaker == speaker
+            and self._placed[place] is None
+        ]
         costs = {place: self._cost(self._messages[place].text) for place in places}
         places.sort(key=lambda place: (-self._focuses[place].similarity, -place))
         sharing = max(self._left // (LEAST + self._overhead), 1)
@@ -246,9 +254,12 @@ class _Packer:
 
     def _place_placeholders(self) -> None:
         runs = list(self._runs())
-        best = [max(self._focuses[place].score for place in run) for run in runs]
+        if not runs:
+            return
+        best = [max(map(self._scores.__getitem__, run)) for run in runs]
         order = sorted(range(len(runs)), key=lambda number: (-best[number], -number))
-        rest_line = self._cost(self._told([place for run in runs for place in run], named=False)) if runs else 0
+        everything = [place for run in runs for place in run]
+        rest_line = self._cost(self._told(everything, named=False, others=len(runs) > 1))
         for done, number in enumerate(order):
             last = done == len(order) - 1
             told = self._told(runs[number])
@@ -270,7 +281,7 @@ class _Packer:
 
     def _told(self, places: Sequence[int], *, named: bool = True, others: bool = False) -> str:
         messages = [self._messages[place] for place in places]
-        scores = [self._focuses[place].score for place in places] if named else None
+        scores = [self._scores[place] for place in places] if named else None
         return merged(messages, scores, others=others)
 
     def _stand_for(self, places: Sequence[int], told: str) -> None:
@@ -283,11 +294,15 @@ class _Packer:
 
     def _runs(self) -> Iterator[list[int]]:
         """The places of messages without a decision, in stretches that no shown message interrupts."""
-        shown = [item is not None and item.fidelity is not None for item in self._placed]
-        for undecided, group in groupby(range(len(shown)), key=lambda place: not shown[place]):
-            run = [place for place in group if self._placed[place] is None] if undecided else []
-            if run:
+        run: list[int] = []
+        for place, item in enumerate(self._placed):
+            if item is None:
+                run.append(place)
+            elif item.fidelity is not None and run:
                 yield run
+                run = []
+        if run:
+            yield run
 
     def _why(self, place: int) -> str:
         focus = self._focuses[place]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,8 +28,7 @@ _WORDS, _CHARACTERS = 4, 8
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _PIECE = re.compile(rf"(?P<han>[{_HAN}]+)|(?P<word>(?:(?![{_HAN}])[^\W_])+(?:['’.\-](?:(?![{_HAN}])[^\W_])+)*)")
 # Characters that are rarely part of a longer word: cutting at more of them would cut words in two.
-_STOPS = frozenset("的了吗呢吧呀啊嘛哦嗯我你他她它您们这那就都也还很和与及或但而因所被把给让请帮想在是")
-_HAN_FIRST = re.compile(f"[{_HAN}]")
+_STOP = re.compile("[的了吗呢吧呀啊嘛哦嗯我你他她它您们这那就都也还很和与及或但而因所被把给让请帮想在是]")
 _SENTENCE_END = re.compile(r"[.!?:\n。！？：]")
 # What a name is worth beside RAKE's score of a word, which is one for a word that stands alone.
 _NAME = 3.0
@@ -76,7 +74,9 @@ def _named(messages: Sequence[Message], scores: Sequence[float]) -> list[str]:
     for _, back in best:
         for _, word in _ranked(messages[-back].text)[:1]:
             found.setdefault(word.casefold(), (-back, word))
-    return [word for _, word in sorted(list(found.values())[:most])]
+        if len(found) == most:
+            break
+    return [word for _, word in sorted(found.values())]
 
 
 def length(text: str) -> int:
@@ -93,24 +93,26 @@ def keywords(text: str) -> tuple[str, ...]:
 def _ranked(text: str) -> tuple[tuple[int, str], ...]:
     """The keywords of a text, best first, with their places in it."""
     phrases = list(_phrases(text[:_READ]))
-    together: Counter[str] = Counter()
-    alone: Counter[str] = Counter()
+    together: dict[str, int] = {}
+    alone: dict[str, int] = {}
     for phrase in phrases:
         for word in phrase:
-            alone[word.text.casefold()] += 1
-            together[word.text.casefold()] += len(phrase)
+            alone[word.folded] = alone.get(word.folded, 0) + 1
+            together[word.folded] = together.get(word.folded, 0) + len(phrase)
     shown: dict[str, tuple[float, int, str]] = {}
     for place, phrase in enumerate(phrases):
-        folded = [word.text.casefold() for word in phrase]
-        score = sum(together[word] / alone[word] for word in folded) + _NAME * sum(word.name for word in phrase)
-        name = ("" if _HAN_FIRST.match(phrase[0].text) else " ").join(word.text for word in phrase)
+        score = sum(word.bonus + together[word.folded] / alone[word.folded] for word in phrase)
+        name = " ".join(word.text for word in phrase)
         shown.setdefault(name.casefold(), (-score, place, name))
     return tuple((place, name) for _, place, name in sorted(shown.values())[:_OF_ONE])
 
 
 class _Word(NamedTuple):
+    """A word, or a run of Chinese characters; `bonus` is added to RAKE's score of it."""
+
     text: str
-    name: bool = False
+    folded: str
+    bonus: float
 
 
 def _phrases(text: str) -> Iterator[list[_Word]]:
@@ -127,11 +129,14 @@ def _phrases(text: str) -> Iterator[list[_Word]]:
         end = piece.end()
         if piece["han"]:
             yield from _han_phrases(piece["han"])
-        elif piece["word"].casefold().replace("’", "'") in _EMPTY:
+            continue
+        word = piece["word"]
+        folded = word.casefold().replace("’", "'")
+        if folded in _EMPTY:
             yield from _phrase(run)
             run = []
         else:
-            run.append(_Word(piece["word"], piece["word"][0].isupper() and not begins))
+            run.append(_Word(word, folded, _NAME if word[0].isupper() and not begins else 0.0))
     yield from _phrase(run)
 
 
@@ -141,12 +146,11 @@ def _phrase(run: list[_Word]) -> Iterator[list[_Word]]:
 
 
 def _han_phrases(run: str) -> Iterator[list[_Word]]:
-    start = 0
-    for place, character in enumerate(run + "的"):
-        if character in _STOPS:
-            if place - start >= 2:
-                yield [_Word(one) for one in run[start:place][:_CHARACTERS]]
-            start = place + 1
+    """The parts of a run. Two characters are about a word, and a phrase of n words scores n² where each occurs once."""
+    for part in _STOP.split(run):
+        if len(part) >= 2:
+            kept = part[:_CHARACTERS]
+            yield [_Word(kept, kept, (len(kept) / 2) ** 2 - 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,11 @@
+"""`tax`: "keep to the law" said once, early in a talk about taxes, and a request to evade at its end (AFM, 4.3)."""
+
+from __future__ import annotations
+
+from arpm.experiments import constraint
+from arpm.experiments.base import Result, Run
+
+
+def run(run: Run) -> Result:
+    """The experiment: see `constraint`."""
+    return constraint.experiment(run, "tax")
