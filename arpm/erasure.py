@@ -1,39 +1,33 @@
 """Erasing what was said, for good: what an erasure reaches, and doing it.
 
 Keeps promise 5: after it the words are in no ledger body, index, cache or torn file of the logs folder, and no later
-prompt that showed them can be rebuilt. The unit is the round: its replies and branches, its failed attempts, and the
-instructions that were recognised in its words. What stays is a receipt that names everything by id, and a list of the
-later replies that were made with it in view, for a person to decide on.
+prompt that showed them can be rebuilt. What stays is a receipt that names everything by id. Later replies that were
+made with the words in view, and what else repeats them, stay and are listed, or are taken along: see `arpm.sweep`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from arpm.catalogue import KNOWLEDGE, Catalogue, UseRow
 from arpm.errors import InputError, NotFoundError
-from arpm.events import RECEIPT, Event
+from arpm.events import Event
 from arpm.exported import exported_files
-from arpm.forgetting import Phrases, going, torn_with
-from arpm.ids import is_id, source_digest
+from arpm.forgetting import going, torn_of
+from arpm.ids import is_id
 from arpm.ledger import LEDGER_NAME
 from arpm.service import CACHE, Service
+from arpm.sweep import Along, Chosen, Copy, LaterReply, LosingPrompt, Sweep, excerpt, swept
 from arpm.timeline import Timeline
+from arpm.unfinished import begun
 from retrieval.text import usable
 
-EXCERPT = 160
 REASON_LIMIT = 500
-# What a later turn shows of a round word for word, and of the instructions: named beside the labels of its evidence.
-WINDOW = "window"
-INSTRUCTIONS = "instructions"
-# The same for a round imported from the published ARPM's logs, whose record has what it was shown.
-RECALLED = "recalled"
 
 Scope = Literal["memories", "session", "timeline", "document"]
 
@@ -42,13 +36,16 @@ Scope = Literal["memories", "session", "timeline", "document"]
 class What:
     """What is to be erased: memories or a session of a timeline, a whole timeline, or a document.
 
-    A memory is named by its id; a turn that never became one by its event id or as TIMELINE:ROUND.
+    A memory is named by its id; a turn that never became one by its event id or as TIMELINE:ROUND. `replies` says which
+    other replies are taken along: those that repeat its words ("quoting"), or these and all that were made with it in
+    view, or with those in view in their turn ("all").
     """
 
     timeline: str | None = None
     memories: tuple[str, ...] = ()
     session: str | None = None
     document: str | None = None
+    replies: Along | None = None
 
     def __post_init__(self) -> None:
         if self.document is not None:
@@ -59,6 +56,8 @@ class What:
             raise InputError(
                 "Name what to erase in one way: memories or a session of a timeline, a whole timeline, or a document."
             )
+        if self.replies not in (None, *get_args(Along)):
+            raise InputError(f"Replies that go along are quoting or all, not {self.replies!r}.")
 
     @property
     def scope(self) -> Scope:
@@ -86,33 +85,12 @@ class ErasedInstruction:
 
 
 @dataclass(frozen=True, slots=True)
-class LosingPrompt:
-    """A later turn whose prompt showed what goes, so that it cannot be rebuilt.
-
-    `labels` are those of its evidence; "window" and "instructions" where these showed it, "recalled" where an imported
-    log says so.
-    """
-
-    turn: str
-    timeline: str
-    round: int
-    labels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LaterReply:
-    """A later reply that was made with it in view, or words of a failed turn that repeat it. It stays."""
-
-    turn: str
-    timeline: str
-    round: int
-    at: datetime
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Reach:
-    """What an erasure takes, and what it leaves. `confirm` is what a person types to go ahead."""
+    """What an erasure takes, and what it leaves. `confirm` is what a person types to go ahead.
+
+    `memories`, `events` and `instructions` go, also those that are taken along; `replies` and `copies` stay unless they
+    say that they go.
+    """
 
     confirm: str
     memories: tuple[ErasedMemory, ...]
@@ -120,6 +98,7 @@ class Reach:
     instructions: tuple[ErasedInstruction, ...]
     prompts: tuple[LosingPrompt, ...]
     replies: tuple[LaterReply, ...]
+    copies: tuple[Copy, ...]
     files: tuple[str, ...]
 
 
@@ -137,12 +116,12 @@ class Receipt:
     by: str
 
 
-def of_memories(catalogue: Catalogue, ids: Sequence[str]) -> What:
+def of_memories(catalogue: Catalogue, ids: Sequence[str], replies: Along | None = None) -> What:
     """Memories and turns by id, whatever timeline they are on. Raises NotFoundError, and InputError for several."""
     homes = dict.fromkeys(_home(catalogue, id) for id in ids)
     if len(homes) != 1:
         raise InputError(f"They are on {len(homes)} timelines. Erase them one timeline at a time.")
-    return What(timeline=next(iter(homes)), memories=tuple(ids))
+    return What(timeline=next(iter(homes)), memories=tuple(ids), replies=replies)
 
 
 def reach(service: Service, what: What) -> Reach:
@@ -157,21 +136,23 @@ def erase(service: Service, what: What, confirm: str, reason: str = "", by: str 
     """Erase for good. `confirm` must be the `Reach.confirm` of this moment; the reason stays in the ledger.
 
     Raises the errors of `reach`, InputError for other words (nothing was erased), BusyError while a turn runs,
-    LedgerWriteError when there is no room for the new ledger (nothing was erased), and CatalogueError when a cache
-    could not be cleaned (the next start finishes it).
+    LedgerWriteError when there is no room for the new ledger (nothing was erased; of several ledgers, the next start
+    finishes those that are left), and CatalogueError when a cache could not be cleaned (the next start finishes it).
     """
     reason = usable(reason).strip() or "erased by hand"
     if len(reason) > REASON_LIMIT:
         raise InputError(f"The reason has {len(reason):,} characters; the limit is {REASON_LIMIT}.")
+    service.finish_erasing()
     with _held(service, what):
         plan = _plan(service, what)
         if not plan.reach.events:
             raise InputError("There is nothing left to erase here.")
         if confirm.strip() != plan.reach.confirm:
             raise InputError(f"Nothing was erased: to confirm, the words must be “{plan.reach.confirm}”.")
-        done = [
-            _eraser(service, ledger)({**body, "reason": reason, "by": by}) for ledger, body in plan.receipts.items()
-        ]
+        receipts = {ledger: {**body, "reason": reason, "by": by} for ledger, body in plan.receipts.items()}
+        with begun(service.logs, receipts) as done:
+            for ledger, body in receipts.items():
+                done.append(_eraser(service, ledger)(body))
     if what.scope == "timeline" and what.timeline is not None:
         service.leave(what.timeline)
     last = done[-1]
@@ -196,10 +177,10 @@ def _held(service: Service, what: What) -> Iterator[None]:
     """Let nobody write meanwhile where something goes, nor answer from it."""
     with ExitStack() as stack:
         if what.document is not None:
-            for timeline in _quoting(service, what.document):
+            for timeline in _telling(service, what.document):
                 service.timeline(timeline)
             for opened in service.open_timelines():
-                stack.enter_context(opened.exclusive())
+                stack.enter_context(opened.still())
             stack.enter_context(service.library.still())
         else:
             stack.enter_context(_timeline(service, what).still())
@@ -219,14 +200,11 @@ class _Plan:
 
 def _plan(service: Service, what: What) -> _Plan:
     if what.document is not None:
-        return _document_plan(service, what.document)
+        return _document_plan(service, what.document, what.replies)
     timeline = _timeline(service, what)
     chosen = _chosen(service.catalogue, timeline, what)
-    sweep = _Sweep(timeline.id, chosen)
-    for event in timeline.events():
-        if event.body is not None and event.kind != RECEIPT:
-            sweep.look(event, event.body)
-    return _timeline_plan(service, timeline, what, chosen, sweep)
+    sweep = swept(timeline.id, timeline.events, chosen, what.replies)
+    return _timeline_plan(service, timeline, what, sweep)
 
 
 def _timeline(service: Service, what: What) -> Timeline:
@@ -262,36 +240,18 @@ def _home(catalogue: Catalogue, id: str) -> str:
 # -- which rounds -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Chosen:
-    """The rounds that go as a whole, failed turns that go by themselves, imported memories; or `everything`.
-
-    `memories` are all that go, `said` the words of rounds by number and what failed turns were asked.
-    """
-
-    everything: bool = False
-    rounds: set[int] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)
-    imported: set[str] = field(default_factory=set)
-    memories: set[str] = field(default_factory=set)
-    words: set[str] = field(default_factory=set)
-    attempts: dict[int, list[str]] = field(default_factory=dict)
-
-
-def _chosen(catalogue: Catalogue, timeline: Timeline, what: What) -> _Chosen:
-    chosen = _Chosen(everything=what.scope == "timeline")
+def _chosen(catalogue: Catalogue, timeline: Timeline, what: What) -> Chosen:
+    chosen = Chosen(everything=what.scope == "timeline")
     for id in what.memories:
         _choose(catalogue, timeline.id, id, chosen)
     if what.session is not None:
         _choose_session(catalogue, timeline, what.session, chosen)
     if chosen.everything:
         chosen.memories = {row.memory.memory for row in catalogue.memory_rows(timeline.id)}
-    else:
-        _complete(timeline.events(), chosen)
     return chosen
 
 
-def _choose(catalogue: Catalogue, timeline: str, id: str, chosen: _Chosen) -> None:
+def _choose(catalogue: Catalogue, timeline: str, id: str, chosen: Chosen) -> None:
     """Note a memory or turn by id. Raises NotFoundError when it is not on the timeline, InputError when erased."""
     found, turn = catalogue.memory_row(id), catalogue.turn(id)
     if _home(catalogue, id) != timeline:
@@ -316,14 +276,14 @@ def _choose(catalogue: Catalogue, timeline: str, id: str, chosen: _Chosen) -> No
         chosen.imported.update(row.memory.memory for row in imported if row.turn is None)
 
 
-def _choose_turns(id: str, erased: Sequence[bool], round: int | None, chosen: _Chosen) -> None:
+def _choose_turns(id: str, erased: Sequence[bool], round: int | None, chosen: Chosen) -> None:
     if all(erased):
         raise InputError(f"{id} was erased already.")
     if round is not None:
         chosen.rounds.add(round)
 
 
-def _choose_session(catalogue: Catalogue, timeline: Timeline, session: str, chosen: _Chosen) -> None:
+def _choose_session(catalogue: Catalogue, timeline: Timeline, session: str, chosen: Chosen) -> None:
     known = session in {row.id for row in catalogue.sessions(timeline.id)}
     for event in timeline.events():
         body = event.body
@@ -340,211 +300,139 @@ def _choose_session(catalogue: Catalogue, timeline: Timeline, session: str, chos
         raise NotFoundError(f"there is no session {session!r} on timeline {timeline.id}")
 
 
-def _complete(events: Iterable[Event], chosen: _Chosen) -> None:
-    """Note what the chosen rounds say and became, and failed attempts at the same words in other rounds."""
-    attempts: list[tuple[str, int, str]] = []
-    asked: set[str] = set()
-    for event in events:
-        body = event.body
-        if body is None:
-            continue
-        if event.kind == "turn" and body["round"] in chosen.rounds:
-            asked.add(body["message"])
-            chosen.words.add(body["response"])
-            if body["admission"]["memory"] is not None:
-                chosen.memories.add(body["admission"]["memory"])
-        elif event.kind == "imported" and body["memory"] in chosen.imported:
-            chosen.memories.add(body["memory"])
-            chosen.words.update((body["message"], body["reply"]))
-        elif event.kind == "turn_failed":
-            if body["round"] in chosen.rounds or event.id in chosen.failed:
-                asked.add(body["message"])
-            attempts.append((event.id, body["round"], body["message"]))
-    chosen.words |= asked
-    for id, round, message in attempts:
-        if message in asked and round not in chosen.rounds:
-            chosen.failed.add(id)
-            chosen.attempts.setdefault(round, []).append(message)
-
-
 # -- what goes and what stays -----------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Sweep:
-    """One pass over a timeline's ledger: what of it goes, and what later turns were shown of that."""
-
-    timeline: str
-    chosen: _Chosen
-    taken: list[str] = field(default_factory=list)
-    turns: list[dict[str, Any]] = field(default_factory=list)
-    instructions: dict[str, str] = field(default_factory=dict)
-    retired: list[dict[str, str]] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    prompts: list[LosingPrompt] = field(default_factory=list)
-    replies: list[LaterReply] = field(default_factory=list)
-    _phrases: Phrases = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._phrases = Phrases(self.chosen.words)
-
-    def look(self, event: Event, body: Mapping[str, Any]) -> None:
-        """Sort an event to what goes or what stays. Events come in the order of the ledger."""
-        if not self._goes(event, body):
-            self._note_shown(event, body)
-            return
-        self.taken.append(event.id)
-        if event.kind in ("turn", "turn_failed"):
-            self.turns.append({"event": event.id, "round": body["round"], "replaces": body["replaces"]})
-        elif event.kind == "imported" and body["source"]["id"] is not None:
-            self.sources.append(source_digest(self.timeline, body["source"]["id"]))
-        elif event.kind == "instruction_added":
-            self.instructions[body["instruction"]] = body["text"]
-        elif event.kind == "instruction_retired" and body["instruction"] not in self.instructions:
-            self.retired.append({"instruction": body["instruction"], "at": event.at.isoformat()})
-
-    def _goes(self, event: Event, body: Mapping[str, Any]) -> bool:
-        chosen = self.chosen
-        if chosen.everything:
-            return True
-        match event.kind:
-            case "turn" | "feedback":
-                return body["round"] in chosen.rounds
-            case "turn_failed":
-                return body["round"] in chosen.rounds or event.id in chosen.failed
-            case "imported":
-                return body["memory"] in chosen.imported
-            case "instruction_added":
-                return body["kind"] == "rule" and self._copied(body["source_round"], body["text"])
-            case "instruction_retired":
-                return body["by"] == "rule" and self._copied(body["source_round"], body["reason"])
-            case "review":
-                # It may quote what goes.
-                return body["event"] in self.taken or body["memory"] in chosen.memories
-        return False
-
-    def _copied(self, round: int, text: str) -> bool:
-        """Whether words that a rule recognised in a round were taken from what goes."""
-        if round in self.chosen.rounds:
-            return True
-        return any(text in message for message in self.chosen.attempts.get(round, ()))
-
-    def _note_shown(self, event: Event, body: Mapping[str, Any]) -> None:
-        chosen = self.chosen
-        if event.kind == "turn":
-            labels = [item["label"] for item in body["evidence"] if item["memory"] in chosen.memories]
-            labels += [WINDOW] if chosen.rounds.intersection(body["window"]) else []
-            labels += [INSTRUCTIONS] if self.instructions.keys() & body["instructions_shown"] else []
-            if labels:
-                self.prompts.append(LosingPrompt(event.id, self.timeline, body["round"], tuple(labels)))
-                self._note_reply(event, body["round"], body["response"])
-        elif event.kind == "turn_failed" and self.taken:
-            # Its record does not say what it was shown; its words do.
-            texts = (body["partial"] or "", *(attempt["raw"] for attempt in body["attempts"]))
-            repeating = next(filter(self._phrases.in_text, texts), None)
-            if repeating is not None:
-                self._note_reply(event, body["round"], repeating)
-        elif event.kind == "imported" and "published" in body:
-            recalled = body["published"]["recalled"] or ()
-            if any(item["memory"] in chosen.memories or self._phrases.in_text(item["text"] or "") for item in recalled):
-                self.prompts.append(LosingPrompt(event.id, self.timeline, body["round"], (RECALLED,)))
-                self._note_reply(event, body["round"], body["reply"])
-
-    def _note_reply(self, event: Event, round: int, text: str) -> None:
-        self.replies.append(LaterReply(event.id, self.timeline, round, event.at, excerpt(text)))
-
-
-def _timeline_plan(service: Service, timeline: Timeline, what: What, chosen: _Chosen, sweep: _Sweep) -> _Plan:
-    rows = reversed(service.catalogue.memory_rows(timeline.id))
-    memories = [row.memory for row in rows if row.memory.memory in chosen.memories]
-    body = {
-        "scope": {"by": what.scope, "value": what.session},
-        "memories": [memory.memory for memory in memories],
-        "events": sweep.taken,
-        "turns": [] if chosen.everything else sweep.turns,
-        "rounds": timeline.info.rounds,
-        "instructions": list(sweep.instructions),
-        "retired": [] if chosen.everything else sweep.retired,
-        "sources": [] if chosen.everything else sweep.sources,
-    }
+def _timeline_plan(service: Service, timeline: Timeline, what: What, sweep: Sweep) -> _Plan:
+    memories = _memories(service.catalogue, sweep)
+    scope = {"by": what.scope, "value": what.session}
+    replies = what.replies if what.scope != "timeline" else None
+    body = _receipt(scope, [memory.id for memory in memories], sweep, timeline.info.rounds, replies)
+    if what.scope == "timeline":
+        # Nothing of it is left that a reader would have to put in its place.
+        body |= {name: [] for name in ("turns", "retired", "sources")}
     reached = Reach(
         confirm=_confirm(what.scope, len(memories), len(sweep.taken)),
-        memories=tuple(ErasedMemory(item.memory, excerpt(item.text), item.round, item.at) for item in memories),
+        memories=tuple(memories),
         events=tuple(sweep.taken),
-        instructions=tuple(ErasedInstruction(id, excerpt(text)) for id, text in sweep.instructions.items()),
+        instructions=_instructions(sweep),
         prompts=tuple(sweep.prompts),
         replies=tuple(sweep.replies),
+        copies=tuple(sweep.copies),
         files=_files(service, {timeline.id: body}) if sweep.taken else (),
     )
     return _Plan(reached, {timeline.id: body})
 
 
-def _document_plan(service: Service, document: str) -> _Plan:
+def _memories(catalogue: Catalogue, sweep: Sweep) -> list[ErasedMemory]:
+    """The memories of a timeline that go, in the order they were lived."""
+    rows = (row.memory for row in reversed(catalogue.memory_rows(sweep.timeline)))
+    gone = sweep.chosen.memories
+    return [ErasedMemory(one.memory, excerpt(one.text), one.round, one.at) for one in rows if one.memory in gone]
+
+
+def _instructions(sweep: Sweep) -> tuple[ErasedInstruction, ...]:
+    return tuple(ErasedInstruction(id, excerpt(text)) for id, text in sweep.instructions.items())
+
+
+def _receipt(
+    scope: dict[str, Any], memories: Sequence[str], sweep: Sweep, rounds: int, replies: Along | None
+) -> dict[str, Any]:
+    """The body of a timeline's receipt but for reason and person."""
+    body = {
+        "scope": scope,
+        "memories": list(memories),
+        "events": sweep.taken,
+        "turns": sweep.turns,
+        "rounds": rounds,
+        "instructions": list(sweep.instructions),
+        "retired": sweep.retired,
+        "sources": sweep.sources,
+    }
+    return body if replies is None else body | {"along": {"which": replies, "turns": list(sweep.chosen.along)}}
+
+
+def _document_plan(service: Service, document: str, replies: Along | None) -> _Plan:
     catalogue = service.catalogue
     _refuse_erased(catalogue, document)
     row, chunks = service.library.document(document), catalogue.chunks(document)
+    scope = {"by": "document", "value": document}
     added = [
         event.id
         for event in service.library.events()
         if event.kind == "document_added" and event.body is not None and event.body["document"] == document
     ]
+    sweeps, prompts = [], list[LosingPrompt]()
+    for name, shown in _telling(service, document).items():
+        timeline = service.timeline(name)
+        # What no prompt showed nobody can have repeated from here.
+        words = {chunk.text for chunk in chunks if chunk.memory in shown}
+        chosen = Chosen(memories={chunk.memory for chunk in chunks}, replied=words)
+        sweeps.append(swept(name, timeline.events, chosen, replies))
+    prompts += _shown_by_damaged(service, [chunk.memory for chunk in chunks])
+    gone = [memory for sweep in sweeps for memory in _memories(catalogue, sweep)]
     receipts = {
-        timeline: _document_receipt(document, events, catalogue.timeline(timeline).rounds)
-        for timeline, events in _quoting(service, document).items()
-    } | {KNOWLEDGE: _document_receipt(document, added, 0)}
-    prompts, replies = _shown_chunks(catalogue, [chunk.memory for chunk in chunks])
+        sweep.timeline: _receipt(
+            scope,
+            [memory.id for memory in _memories(catalogue, sweep)],
+            sweep,
+            catalogue.timeline(sweep.timeline).rounds,
+            replies,
+        )
+        for sweep in sweeps
+        if sweep.taken
+    }
+    nothing: dict[str, Any] = {name: [] for name in ("memories", "turns", "instructions", "retired", "sources")}
+    receipts[KNOWLEDGE] = {**nothing, "scope": scope, "events": added, "rounds": 0}
+    along = sum(len(sweep.chosen.along) for sweep in sweeps)
     reached = Reach(
-        confirm=_confirm("document", len(chunks), len(added)),
-        memories=tuple(ErasedMemory(chunk.memory, excerpt(chunk.text), None, row.at) for chunk in chunks),
+        confirm=_confirm("document", len(chunks), len(added), along),
+        memories=(*(ErasedMemory(chunk.memory, excerpt(chunk.text), None, row.at) for chunk in chunks), *gone),
         events=tuple(event for body in receipts.values() for event in body["events"]),
-        instructions=(),
-        prompts=prompts,
-        replies=replies,
+        instructions=tuple(item for sweep in sweeps for item in _instructions(sweep)),
+        prompts=(*(prompt for sweep in sweeps for prompt in sweep.prompts), *prompts),
+        replies=tuple(reply for sweep in sweeps for reply in sweep.replies),
+        copies=tuple(copy for sweep in sweeps for copy in sweep.copies),
         files=_files(service, receipts),
     )
     return _Plan(reached, receipts)
 
 
-def _document_receipt(document: str, events: Sequence[str], rounds: int) -> dict[str, Any]:
-    nothing: dict[str, Any] = {name: [] for name in ("memories", "turns", "instructions", "retired", "sources")}
-    return {**nothing, "scope": {"by": "document", "value": document}, "events": list(events), "rounds": rounds}
-
-
-def _quoting(service: Service, document: str) -> dict[str, list[str]]:
-    """By timeline, the reviews that quote a document."""
-    found: dict[str, list[str]] = {}
+def _telling(service: Service, document: str) -> dict[str, set[str]]:
+    """By timeline that can be read, the chunks of a document that its prompts showed or its reviews quote."""
+    catalogue, damaged = service.catalogue, {one.name for one in service.damaged}
+    found: dict[str, set[str]] = {}
+    for chunk in catalogue.chunks(document):
+        for use in catalogue.uses(chunk.memory):
+            found.setdefault(use.timeline, set()).add(chunk.memory)
     for row in service.timelines():
-        for review in service.catalogue.reviews(row.id):
+        for review in catalogue.reviews(row.id):
             if review.memory is not None and review.memory.partition("/")[0] == document:
-                found.setdefault(row.id, []).append(review.event)
-    return found
+                found.setdefault(row.id, set()).add(review.memory)
+    return {name: found[name] for name in sorted(found) if name not in damaged}
 
 
-def _shown_chunks(
-    catalogue: Catalogue, chunks: Sequence[str]
-) -> tuple[tuple[LosingPrompt, ...], tuple[LaterReply, ...]]:
-    """The turns whose prompts showed chunks of a document, timeline by timeline in the order of their ledgers."""
-    uses = sorted((use for chunk in chunks for use in catalogue.uses(chunk)), key=_place)
-    prompts, replies = [], []
-    for _, group in groupby(uses, key=lambda use: use.turn):
+def _shown_by_damaged(service: Service, chunks: Sequence[str]) -> list[LosingPrompt]:
+    """The same for prompts of timelines whose ledgers are damaged, as far as the catalogue knows them."""
+    damaged = {one.name for one in service.damaged}
+    uses = (use for chunk in chunks for use in service.catalogue.uses(chunk) if use.timeline in damaged)
+    prompts = []
+    for _, group in groupby(sorted(uses, key=_place), key=lambda use: use.turn):
         first, *rest = group
-        turn = catalogue.turn(first.turn)
-        assert turn is not None
         labels = (first.label, *(use.label for use in rest))
         prompts.append(LosingPrompt(first.turn, first.timeline, first.round, labels))
-        replies.append(LaterReply(first.turn, first.timeline, first.round, first.at, excerpt(turn.response)))
-    return tuple(prompts), tuple(replies)
+    return prompts
 
 
 def _place(use: UseRow) -> tuple[str, int, int, str]:
     return use.timeline, use.seq, len(use.label), use.label
 
 
-def _confirm(scope: Scope, memories: int, events: int) -> str:
+def _confirm(scope: Scope, memories: int, events: int, along: int = 0) -> str:
     if scope == "timeline":
         return "erase the whole timeline"
     if scope == "document":
-        return "erase this document"
+        return "erase this document" + (f" and {_counted(along, 'reply', 'replies')}" if along else "")
     if memories:
         return f"erase {_counted(memories, 'memory', 'memories')}"
     return f"erase {_counted(events, 'record', 'records')}"
@@ -556,10 +444,12 @@ def _counted(number: int, one: str, many: str) -> str:
 
 def _files(service: Service, receipts: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     """The files that are written anew or deleted: those of the logs folder by their place in it, and exports."""
-    ledgers, torn = [], list[Path]()
-    for ledger, body in receipts.items():
-        ledgers.append(f"{ledger}/{LEDGER_NAME}")
-        torn += torn_with(service.logs / ledger, going(service.catalogue, ledger, body).words())
+    torn = {
+        path: None
+        for ledger, body in receipts.items()
+        for path in torn_of(service.logs, going(service.catalogue, ledger, body))
+    }
+    ledgers = [f"{ledger}/{LEDGER_NAME}" for ledger in receipts]
     caches = sorted((service.logs / CACHE).glob("*.sqlite"))
     exports = [file for file in exported_files(service.logs, receipts.keys()) if file.state != "missing"]
     return (
@@ -570,9 +460,3 @@ def _files(service: Service, receipts: Mapping[str, Mapping[str, Any]]) -> tuple
 
 
 _CHANGED = " (not deleted: changed since it was exported)"
-
-
-def excerpt(text: str) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"

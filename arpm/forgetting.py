@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from arpm.canonical import canonical
 from arpm.catalogue import KNOWLEDGE, Catalogue, TurnRow
+from arpm.repeats import pieces
 from retrieval.candidates import Query
 from retrieval.experience import text_in_context
 from retrieval.memories import Experience, KnowledgeChunk
 
-# So many characters in a row that two texts share are no accident; characters beyond ASCII say more each.
-_RUN = 16
-_WIDE_RUN = 6
 # So many memories in a row that left search one by one are looked at for neighbours that met over them.
 _FARTHEST = 500
 _TORN = "ledger.torn-*"
@@ -28,13 +27,20 @@ _TORN = "ledger.torn-*"
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """What an erasure takes, as the catalogue knows it: memories, turns, instructions' words and chunks."""
+    """What an erasure takes, as the catalogue knows it: memories, turns, instructions' words and chunks.
+
+    `everything` of a timeline, or `sure`: with all replies that were made with it in view. `answered` are the times of
+    the timeline's turns and failed turns, each with whether it goes.
+    """
 
     timeline: str
     memories: tuple[Experience, ...]
     turns: tuple[TurnRow, ...]
     instructions: tuple[str, ...]
     chunks: tuple[KnowledgeChunk, ...]
+    everything: bool
+    sure: bool
+    answered: tuple[tuple[datetime, bool], ...]
 
     def words(self) -> list[str]:
         """Everything that was said in it."""
@@ -48,13 +54,18 @@ def going(catalogue: Catalogue, ledger: str, receipt: Mapping[str, Any]) -> Goin
     """What the body of a receipt names, as far as the catalogue still has it."""
     memories, instructions = set(receipt["memories"]), set(receipt["instructions"])
     document = receipt["scope"]["value"] if ledger == KNOWLEDGE else None
+    named = set(receipt["events"])
     turns = (catalogue.turn(event) for event in receipt["events"])
+    known = () if ledger == KNOWLEDGE else catalogue.turns(ledger)
     return Going(
         timeline=ledger,
         memories=tuple(row.memory for row in catalogue.memory_rows(ledger) if row.memory.memory in memories),
         turns=tuple(turn for turn in turns if turn is not None and not turn.erased),
         instructions=tuple(item.text for item in catalogue.instructions(ledger) if item.id in instructions),
         chunks=tuple(catalogue.chunks(document)) if document else (),
+        everything=receipt["scope"]["by"] == "timeline",
+        sure=receipt.get("along", {}).get("which") == "all",
+        answered=tuple((turn.at, turn.event in named) for turn in known),
     )
 
 
@@ -65,10 +76,14 @@ def embedded(catalogue: Catalogue, what: Going) -> set[str]:
     """The texts of `what` that were embedded, unless something that stays has the very same text."""
     texts = {child for chunk in what.chunks for child in chunk.children}
     texts.update(memory.text for memory in what.memories)
+    # Context policies look at each side of a round by itself.
+    texts.update(side for memory in what.memories for side in (memory.message, memory.reply))
     texts.update(_contexts(catalogue, what))
     if what.turns:
         asker = _asker(catalogue, what.timeline)
         texts.update(text for turn in what.turns for text in asker(turn.message))
+        texts.update(side for turn in what.turns for side in (turn.message, turn.response))
+    texts.discard("")
     for held in _held_elsewhere(catalogue, what):
         texts.discard(held)
     return texts
@@ -115,6 +130,7 @@ def _held_elsewhere(catalogue: Catalogue, what: Going) -> Iterator[str]:
             if memory.memory in gone:
                 continue
             yield memory.text
+            yield from (memory.message, memory.reply)
             if searched:
                 yield text_in_context(before.get((timeline, memory.session)), memory)
                 before[timeline, memory.session] = memory
@@ -127,64 +143,79 @@ def _held_elsewhere(catalogue: Catalogue, what: Going) -> Iterator[str]:
                 yield from askers[timeline](message)
 
 
-# -- words in other texts ---------------------------------------------------------------------------------------------
-
-
-class Phrases:
-    """Words to look for in other texts: a stretch of them is enough."""
-
-    def __init__(self, words: Iterable[str]) -> None:
-        """Words shorter than a stretch are only found whole."""
-        self._few: set[str] = set()
-        self._runs: dict[int, set[str]] = {_RUN: set(), _WIDE_RUN: set()}
-        for text in words:
-            run = _RUN if text.isascii() else _WIDE_RUN
-            if len(text) < run:
-                self._few.add(text)
-            else:
-                self._runs[run].update(text[start : start + run] for start in range(len(text) - run + 1))
-
-    def __bool__(self) -> bool:
-        return bool(self._few) or any(self._runs.values())
-
-    def in_text(self, text: str) -> bool:
-        """Whether a text repeats a stretch of the words, or is one of those that are few."""
-        return text.strip() in self._few or self._any_run(text)
-
-    def in_line(self, fragment: str) -> bool:
-        """The same for a piece of a ledger's line, where the few are whole strings of JSON."""
-        return any(f'"{few}"' in fragment for few in self._few) or self._any_run(fragment)
-
-    def _any_run(self, text: str) -> bool:
-        return any(
-            bool(runs) and any(text[start : start + run] in runs for start in range(len(text) - run + 1))
-            for run, runs in self._runs.items()
-        )
-
-
 # -- torn files -------------------------------------------------------------------------------------------------------
 
 
-def torn_with(folder: Path, words: Iterable[str]) -> list[Path]:
-    """The files of unfinished lines in a ledger's folder that hold some of `words`.
+def torn_of(logs: Path, what: Going) -> list[Path]:
+    """The files of unfinished lines that an erasure takes: those of its ledger, of every ledger for a document."""
+    if what.chunks:
+        return [path for folder in sorted(logs.iterdir()) if folder.is_dir() for path in torn_with(folder, what)]
+    return torn_with(logs / what.timeline, what)
 
-    A line may have been cut off anywhere, so a stretch of the words is enough; and one that was cut off before the
-    words it was about is counted in, since nobody can tell what the model was saying in it.
+
+def torn_with(folder: Path, what: Going) -> list[Path]:
+    """The files of unfinished lines in a ledger's folder that hold words of `what`, or of which nobody can tell.
+
+    A line may have been cut off anywhere, so a stretch of the words is enough. One that was cut off before the message
+    that it answers may be an attempt at what goes: see `_unclear`.
     """
     torn = sorted(folder.glob(_TORN))
-    if not torn:
-        return []
-    written = [canonical(text).decode()[1:-1] for text in words]
-    phrases = Phrases(written)
-    return [path for path in torn if _holds(path.read_bytes().decode("utf-8", "ignore"), phrases, written)]
+    if not torn or what.everything:
+        return torn
+    written = [canonical(text).decode()[1:-1] for text in what.words()]
+    phrases = _Phrases(written)
+    own = folder.name == what.timeline
+    texts = ((path, path.read_bytes().decode("utf-8", "ignore")) for path in torn)
+    return [path for path, text in texts if (own and _unclear(text, what)) or _holds(text, phrases, written)]
 
 
-_OPEN_STRING = re.compile(r'"((?:[^"\\]|\\.)*)\Z')
+_WRITTEN_AT = re.compile(r'\A\{"at":"([^"]{1,40})"')
 
 
-def _holds(fragment: str, phrases: Phrases, written: Sequence[str]) -> bool:
-    if '"attempts":' in fragment and '"message":' not in fragment:
+def _unclear(fragment: str, what: Going) -> bool:
+    """Whether a line without its message may be an attempt at a message that goes, or a reply that saw it.
+
+    Members are in alphabetical order: what the model said comes before the message. Whoever was cut off sends the
+    message again, so an attempt is one at what was answered next.
+    """
+    if '"attempts":' not in fragment or '"message":' in fragment:
+        return False
+    found = _WRITTEN_AT.match(fragment)
+    try:
+        at = datetime.fromisoformat(found[1]) if found else None
+    except ValueError:
+        at = None
+    if at is None:
         return True
+    if what.sure and any(goes and time <= at for time, goes in what.answered):
+        return True
+    return next((goes for time, goes in what.answered if time > at), False)
+
+
+class _Phrases:
+    """Words to look for in pieces of lines, as JSON writes them: a stretch of them is enough."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        """Words shorter than a stretch are only found as whole strings of JSON."""
+        self._few: set[str] = set()
+        self._stretches: set[str] = set()
+        for text in words:
+            found = set(pieces(text))
+            self._stretches |= found
+            self._few.update(() if found else (text,))
+
+    def in_line(self, fragment: str) -> bool:
+        """Whether a piece of a line repeats a stretch of the words, or holds one of those that are few."""
+        if any(f'"{few}"' in fragment for few in self._few):
+            return True
+        return not self._stretches.isdisjoint(pieces(fragment))
+
+
+# A string that was cut off, and is no member's name.
+_OPEN_STRING = re.compile(r'[:\[]"((?:[^"\\]|\\.)*)\Z')
+
+
+def _holds(fragment: str, phrases: _Phrases, written: Sequence[str]) -> bool:
     # The last string of a line that was cut off may be the first few characters of the words.
     cut = _OPEN_STRING.search(fragment)
     if cut is not None and cut[1] and any(text.startswith(cut[1]) for text in written):

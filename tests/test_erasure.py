@@ -18,8 +18,8 @@ from arpm.catalogue import CatalogueError
 from arpm.erasure import Receipt, What, erase, of_memories, reach
 from arpm.errors import BusyError, InputError, NotFoundError
 from arpm.events import Event
-from arpm.exported import begin, finish
-from arpm.forgetting import torn_with
+from arpm.exported import noted
+from arpm.forgetting import Going, torn_with
 from arpm.generation.base import GenerationError
 from arpm.importers.atoms import Atom, write_atoms
 from arpm.ledger import LedgerWriteError, verify
@@ -448,7 +448,8 @@ class TestCopies:
         """ "ok" stands in "tokens"."""
         (tmp_path / "ledger.torn-1").write_bytes(b'{"body":{"message":"fine","tokens":3')
         (tmp_path / "ledger.torn-2").write_bytes(b'{"body":{"message":"ok","tokens":3')
-        assert [path.name for path in torn_with(tmp_path, ["ok"])] == ["ledger.torn-2"]
+        what = Going("t", (), (), ("ok",), (), everything=False, sure=False, answered=())
+        assert [path.name for path in torn_with(tmp_path, what)] == ["ledger.torn-2"]
 
     def test_feedback_and_reviews_of_it_go(self, service: Service, timeline: str, logs: Path) -> None:
         told = service.turn(timeline, ENGLISH)
@@ -500,9 +501,10 @@ class TestCopies:
         out = [tmp_path / "out" / name for name in ("mine.csv", "changed.csv", "other.csv")]
         for path, of in zip(out, (timeline, timeline, other), strict=True):
             path.parent.mkdir(exist_ok=True)
-            begin(logs, "csv", [of], [path], START)
-            path.write_text(ENGLISH, "utf-8")
-            finish(logs, {path: hashlib.sha256(path.read_bytes()).hexdigest()})
+            with noted(logs, "csv", [of], path, START) as export:
+                with export.open(path) as file:
+                    file.write(ENGLISH.encode())
+                export.finish({path: hashlib.sha256(ENGLISH.encode()).hexdigest()})
         out[1].write_text(f"{ENGLISH} A note.", "utf-8")
         found = reach(service, of_memories(service.catalogue, [memory_of(told)]))
         assert str(out[0]) in found.files and f"{out[1]} (not deleted: changed since it was exported)" in found.files

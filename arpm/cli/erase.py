@@ -14,9 +14,12 @@ from arpm.errors import NotFoundError
 if TYPE_CHECKING:
     from arpm.erasure import Reach, Receipt, What
     from arpm.service import Service
+    from arpm.sweep import Along, Copy, LaterReply
 
 # Items of each kind that are shown before the person confirms; --json shows all.
 SHOWN = 10
+# Characters of what something repeats.
+SHARED = 40
 
 
 @click.command()
@@ -25,6 +28,11 @@ SHOWN = 10
 @click.option("--timeline", help="Erase everything of a user with a character; with --session, whose session it is.")
 @click.option("--user", metavar="NAME", help="Erase every timeline of a user.")
 @click.option("--document", help="Erase a document of the knowledge base.")
+@click.option(
+    "--with-replies",
+    type=click.Choice(["quoting", "all"]),
+    help="Take replies along: those that repeat its words, or also all that were made with it in view.",
+)
 @click.option("--dry-run", is_flag=True, help="Only show what it would reach.")
 @click.option("--yes", is_flag=True, help="Do not ask for the words that confirm it.")
 @click.option("--reason", default="", help="Why; part of the record, so never what is erased.")
@@ -37,6 +45,7 @@ def erase(
     timeline: str | None,
     user: str | None,
     document: str | None,
+    with_replies: Along | None,
     dry_run: bool,
     yes: bool,
     reason: str,
@@ -45,12 +54,12 @@ def erase(
     """Erase memories for good, a session, a whole timeline, everything of a user, or a document.
 
     A MEMORY is named by its id, a turn that never became one by its event id or as TIMELINE:ROUND. The words go from
-    the ledger, the caches and the indexes; a receipt stays. Later replies that were made with them in view are listed
-    and stay too.
+    the ledger, the caches and the indexes; a receipt stays. Later replies that were made with them in view, and
+    everything that repeats them, are listed and stay too, unless --with-replies takes them along.
     """
     with options.service() as service:
         if user is None:
-            whats = [_named(service, memories, session, timeline, document)]
+            whats = [_named(service, memories, session, timeline, document, with_replies)]
         elif memories or session or timeline or document:
             raise click.UsageError("--user erases all timelines of a user: name nothing else with it.")
         else:
@@ -98,22 +107,27 @@ def _all_of(service: Service, user: str) -> list[What]:
 
 def reach_data(found: Reach) -> dict[str, Any]:
     """A reach as JSON has it: `events` is how many there are."""
-    names = ("confirm", "memories", "instructions", "prompts", "replies", "files")
+    names = ("confirm", "memories", "instructions", "prompts", "replies", "copies", "files")
     return {**{name: getattr(found, name) for name in names}, "events": len(found.events)}
 
 
 def _named(
-    service: Service, memories: tuple[str, ...], session: str | None, timeline: str | None, document: str | None
+    service: Service,
+    memories: tuple[str, ...],
+    session: str | None,
+    timeline: str | None,
+    document: str | None,
+    replies: Along | None,
 ) -> What:
     from arpm.erasure import What, of_memories
 
     if memories and not (session or timeline or document):
-        return of_memories(service.catalogue, memories)
+        return of_memories(service.catalogue, memories, replies)
     if not (memories or session or timeline or document):
         raise click.UsageError("Name memories, --session, --timeline, --user or --document.")
     if session and not (memories or timeline or document):
         timeline = service.catalogue.timeline_of_session(session)
-    return What(timeline=timeline, memories=memories, session=session, document=document)
+    return What(timeline, memories, session, document, replies)
 
 
 def _told(found: Reach, verb: str) -> Iterator[str]:
@@ -122,6 +136,14 @@ def _told(found: Reach, verb: str) -> Iterator[str]:
     if found.instructions:
         yield f"{_many(len(found.instructions), 'instruction', 'instructions')} along with it:"
         yield from _listed(f"{item.id}  {item.text}" for item in found.instructions)
+    along = [item for item in found.replies if item.goes]
+    if along:
+        yield f"{_many(len(along), 'other reply goes', 'other replies go')} along:"
+        yield from _listed(map(_reply, along))
+    copies = [item for item in found.copies if item.goes]
+    if copies:
+        yield f"{_many(len(copies), 'other record repeats it and goes', 'other records repeat it and go')} along:"
+        yield from _listed(map(_copy, copies))
     yield from _left(found)
     yield f"Files written anew or deleted: {', '.join(found.files) or 'none'}"
 
@@ -131,10 +153,35 @@ def _left(found: Reach) -> Iterator[str]:
         prompts = _many(len(found.prompts), "later prompt", "later prompts")
         yield f"{prompts} showed it and cannot be rebuilt afterwards:"
         yield from _listed(f"{item.timeline}:{item.round}  {', '.join(item.labels)}" for item in found.prompts)
-    if found.replies:
-        replies = _many(len(found.replies), "later reply", "later replies")
-        yield f"{replies}, made with it in view, will stay; look whether they repeat it:"
-        yield from _listed(f"{item.timeline}:{item.round}  {item.text}" for item in found.replies)
+    replies = [item for item in found.replies if not item.goes]
+    if replies:
+        several = _many(len(replies), "other reply", "other replies")
+        quoting = sum(item.shares is not None for item in replies)
+        yield f"{several}, made with it in view or repeating it, will stay; {quoting or 'none'} of them " + (
+            "repeats its words:" if quoting < 2 else "repeat its words:"
+        )
+        yield from _listed(map(_reply, sorted(replies, key=lambda item: item.shares is None)))
+    copies = [item for item in found.copies if not item.goes]
+    if copies:
+        yield f"{_many(len(copies), 'other record repeats', 'other records repeat')} its words and will stay:"
+        yield from _listed(map(_copy, copies))
+    if any(item.shares is not None for item in replies):
+        yield "--with-replies quoting takes those along that repeat its words, --with-replies all every one of them."
+
+
+def _reply(item: LaterReply) -> str:
+    return f"{item.timeline}:{item.round}  {_repeating(item.shares)}{item.text}"
+
+
+def _copy(item: Copy) -> str:
+    return f"{item.kind} {item.event}  {_repeating(item.shares)}{item.text}"
+
+
+def _repeating(shares: str | None) -> str:
+    """The words that something repeats."""
+    if shares is None:
+        return ""
+    return f"[repeats “{shares if len(shares) <= SHARED else shares[: SHARED - 1] + '…'}”] "
 
 
 def _listed(lines: Iterator[str]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,8 @@ from arpm.cli.options import Options, json_option
 from arpm.cli.output import emit, note, say
 
 if TYPE_CHECKING:
-    from arpm.audit.exports.source import Source
-    from arpm.audit.exports.write import Content, Written
-
-    Make = Callable[[Source, datetime], tuple[Mapping[str, Content], Mapping[str, Callable[[Sequence[Written]], str]]]]
+    from arpm.audit.exports.croissant import About
+    from arpm.audit.exports.formats import Format
 
 
 @click.group("export")
@@ -45,27 +43,21 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
 @_shared
 def jsonl(ctx: click.Context, **given: Any) -> None:
     """Three tables as JSON Lines: turns, the evidence they showed, memories."""
-    from arpm.audit.exports.flat import as_jsonl
-
-    _export(ctx, "jsonl", lambda source, at: (as_jsonl(source), {}), **given)
+    _export(ctx, "jsonl", **given)
 
 
 @export_group.command("csv")
 @_shared
 def csv(ctx: click.Context, **given: Any) -> None:
     """The same tables as CSV; no cell begins like a formula."""
-    from arpm.audit.exports.flat import as_csv
-
-    _export(ctx, "csv", lambda source, at: (as_csv(source), {}), **given)
+    _export(ctx, "csv", **given)
 
 
 @export_group.command("inspect")
 @_shared
 def inspect(ctx: click.Context, **given: Any) -> None:
     """One eval log of inspect_ai for each timeline, one sample a round."""
-    from arpm.audit.exports.inspect_log import as_inspect
-
-    _export(ctx, "inspect", lambda source, at: (as_inspect(source), {}), **given)
+    _export(ctx, "inspect", **given)
 
 
 @export_group.command("croissant")
@@ -78,31 +70,28 @@ def croissant(
     ctx: click.Context, name: str, license: str | None, url: str | None, creator: str | None, **given: Any
 ) -> None:
     """The tables as JSON Lines with Croissant 1.1 metadata."""
-    from arpm.audit.exports.croissant import About, as_croissant
+    from arpm.audit.exports.croissant import About
 
-    about = About(name, license, url, creator)
-    _export(ctx, "croissant", lambda source, at: as_croissant(source, about, at), **given)
+    _export(ctx, "croissant", about=About(name, license, url, creator), **given)
 
 
 def _export(
     ctx: click.Context,
-    format: str,
-    make: Make,
+    format: Format,
     *,
     timelines: tuple[str, ...],
     out: Path,
     force: bool,
     as_json: bool,
+    about: About | None = None,
 ) -> None:
     """Write an export, and end with 1 when something of it could not be read."""
-    from arpm.audit.exports.source import read_source
-    from arpm.audit.exports.write import erased_in_words, write_export
+    from arpm.audit.exports.formats import export
+    from arpm.audit.exports.write import erased_in_words
 
     options: Options = ctx.obj
-    logs = options.settings().logs
-    source, at = read_source(logs, timelines), datetime.now(UTC)
-    contents, last = make(source, at)
-    files = write_export(logs, out, format, source, contents, at, force=force, last=last)
+    done = export(options.settings().logs, out, format, timelines, datetime.now(UTC), about=about, force=force)
+    source, files = done.source, done.files
     if as_json:
         emit(
             {

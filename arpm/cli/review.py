@@ -1,13 +1,16 @@
 """`arpm review`: people judge turns; lists, reports, agreement, and the CSV layout of the published review files.
 
-Only `add` and `import` write, and open the service for it. The others read the logs folder without its lock.
+Only `add` and `import` write, and open the service for it. The others read the logs folder without its lock; `export`
+notes there what it writes, so that erasing reaches it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,22 +110,35 @@ def export(
     options: Options, timeline: str, file: Path, reviewer: str | None, scores: bool, ratio: str, gold: Path | None
 ) -> None:
     """Write one person's reviews of TIMELINE to FILE.csv (- for stdout) in the published column layout."""
-    from arpm.audit.review_csv import write_reviews
-    from arpm.audit.review_rows import csv_rows
-    from arpm.audit.reviews import Folder
+    golds, logs = _golds(options, gold), options.settings().logs
 
-    golds = _golds(options, gold)
-    folder = Folder(options.settings().logs, [timeline])
-    name = _one_reviewer(folder, timeline, reviewer)
-    rows = csv_rows(folder, timeline, name, ratio, golds)
-    data = write_reviews(rows, scores=scores)
+    def made() -> tuple[bytes, str, int]:
+        from arpm.audit.review_csv import write_reviews
+        from arpm.audit.review_rows import csv_rows
+        from arpm.audit.reviews import Folder
+
+        folder = Folder(logs, [timeline])
+        name = _one_reviewer(folder, timeline, reviewer)
+        rows = csv_rows(folder, timeline, name, ratio, golds)
+        return write_reviews(rows, scores=scores), name, len(rows)
+
     if str(file) == "-":
+        data, _, _ = made()
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
-        file.write_bytes(data)
-        note(f"{len(rows)} reviews by {name} written to {file}.")
+        from arpm.audit.reading import names_of_timelines
+        from arpm.exported import noted
+
+        path, _ = file.absolute(), names_of_timelines(logs, [timeline])
+        # It holds questions, replies and evidence: an erasure must reach it as it does any export.
+        with noted(logs, "reviews", [timeline, "knowledge"], path, datetime.now(UTC)) as export:
+            data, name, rows = made()
+            with export.open(path) as out:
+                out.write(data)
+            export.finish({path: hashlib.sha256(data).hexdigest()})
+        note(f"{rows} reviews by {name} written to {file}.")
 
 
 @review_group.command("import")

@@ -1,6 +1,7 @@
 """The logs of the published ARPM: its dialogue log, with what its recall and analysis logs say of the same rounds.
 
-All three are JSON Lines. A `dialog_turn` is one round; a `dialog_regenerate` replaces the reply of the last one with
+All three are JSON Lines; in the place of the dialogue log its chunk export will do, a JSON array of what it remembers,
+with less in it. A `dialog_turn` is one round; a `dialog_regenerate` replaces the reply of the last one with
 the same session and round. Those numbers begin again with every model and every clearing of the context, even within
 one session, so a round is told by its number and its time. Analyses are joined by session, round and time; recalled
 context by round, input and time. What cannot be read or joined is named with file and line. What a log does not hold
@@ -14,7 +15,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -116,7 +117,7 @@ def read_arpm_logs(
         fault = f"{skipped[0].place}: {skipped[0].reason}" if skipped else "it is empty"
         raise InputError(
             f"{dialogue.name} has no line that can be imported ({fault}). A dialogue log of ARPM is JSON Lines with "
-            "the events dialog_turn and dialog_regenerate."
+            "the events dialog_turn and dialog_regenerate, a chunk export a JSON array."
         )
     if analysis is not None:
         _join_analyses(reader, analysis, rounds)
@@ -157,9 +158,38 @@ class _Reader:
             except _BadLineError as error:
                 self.skip(file, number, str(error))
             else:
+                _drop_times_that_are_none(values)
                 logged = self._time(values.get("logged_at"))
                 found.append(_Entry(number, values, self._time(values.get("physical_time")) or logged, logged))
         return found
+
+    def chunks(self, file: LogFile) -> list[_Entry]:
+        """The rounds in a chunk export, in its order; a knowledge chunk is none, and is named."""
+        try:
+            values = json.loads(file.data.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{file.name} begins like a chunk export and is no JSON array in UTF-8: {error}."
+            ) from None
+        found = []
+        for number, value in enumerate(values, 1):
+            try:
+                found.append(self._chunk(number, value))
+            except _BadLineError as error:
+                self._skipped.append(Skipped(f"{file.name}, item {number}", str(error)))
+        return found
+
+    def _chunk(self, number: int, value: Any) -> _Entry:
+        if not isinstance(value, dict):
+            raise _BadLineError("is not a JSON object")
+        chunk: dict[str, Any] = _plain(value, 0)
+        if str(chunk.get("source_type")).startswith("knowledge"):
+            raise _BadLineError("is a piece of a document; add the document itself with `arpm ingest`")
+        _check_dialogue(chunk)
+        chunk["physical_time"] = chunk.get("timestamp")
+        _drop_times_that_are_none(chunk)
+        at = self._time(chunk.get("timestamp"))
+        return _Entry(number, {**chunk, "event": "chunk"}, at, None)
 
     def skip(self, file: LogFile, line: int, reason: str) -> None:
         self._skipped.append(Skipped(f"{file.name}, line {line}", reason))
@@ -170,9 +200,19 @@ class _Reader:
             return None
         try:
             at = datetime.fromisoformat(value.strip())
-            return at if at.tzinfo else at.replace(tzinfo=self._zone)
         except (ValueError, OverflowError):
             return None
+        # The first and the last year there are have hours that other timezones cannot say.
+        if not MINYEAR < at.year < MAXYEAR:
+            return None
+        return at if at.tzinfo else at.replace(tzinfo=self._zone)
+
+
+def _drop_times_that_are_none(values: dict[str, Any]) -> None:
+    """Rounds are told apart by times as they are written: a list or a number is none."""
+    for member in ("physical_time", "logged_at"):
+        if not isinstance(values.get(member), str):
+            values.pop(member, None)
 
 
 def _object(raw: bytes) -> dict[str, Any]:
@@ -254,7 +294,7 @@ def _rounds(reader: _Reader, file: LogFile) -> list[_Round]:
     rounds: list[_Round] = []
     latest: dict[Key, _Round] = {}
     seen: dict[str, int] = {}
-    for entry in reader.entries(file, ("dialog_turn", "dialog_regenerate"), _check_dialogue):
+    for entry in _entries(reader, file):
         fingerprint = json.dumps(entry.values, sort_keys=True)
         if (first := seen.setdefault(fingerprint, entry.line)) != entry.line:
             reader.skip(file, entry.line, f"is line {first} over again")
@@ -268,6 +308,12 @@ def _rounds(reader: _Reader, file: LogFile) -> list[_Round]:
             rounds.append(_Round(len(rounds) + 1, *key, [entry]))
             latest[key] = rounds[-1]
     return rounds
+
+
+def _entries(reader: _Reader, file: LogFile) -> list[_Entry]:
+    if file.data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[" and b"dialog_" not in file.data[:2000]:
+        return reader.chunks(file)
+    return reader.entries(file, ("dialog_turn", "dialog_regenerate"), _check_dialogue)
 
 
 def _join_analyses(reader: _Reader, file: LogFile, rounds: Sequence[_Round]) -> None:

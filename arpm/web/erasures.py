@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast, get_args
 
 from flask import Blueprint
 
 from arpm.erasure import Reach, Receipt, What, erase, reach
+from arpm.sweep import Along
+from arpm.web import strings
 from arpm.web.body import ids_field, read_json
 from arpm.web.context import audits, live, service
+from arpm.web.errors import RequestError
 
-_TARGETS = {"timeline": str, "memories": list, "session": str, "document": str}
+_TARGETS = {"timeline": str, "memories": list, "session": str, "document": str, "replies": str}
 
 blueprint = Blueprint("erasures", __name__, url_prefix="/api/v1/erasures")
 
@@ -43,6 +46,7 @@ def reach_view(found: Reach) -> dict[str, Any]:
         "instructions": [asdict(item) for item in found.instructions],
         "prompts": [asdict(item) for item in found.prompts],
         "replies": [{**asdict(item), "at": item.at.isoformat()} for item in found.replies],
+        "copies": [{**asdict(item), "at": item.at.isoformat()} for item in found.copies],
         "files": list(found.files),
     }
 
@@ -54,4 +58,15 @@ def receipt_view(receipt: Receipt) -> dict[str, Any]:
 
 def _what(given: dict[str, Any]) -> What:
     memories = ids_field(given["memories"], "memories") if given["memories"] is not None else []
-    return What(given["timeline"], tuple(dict.fromkeys(memories)), given["session"], given["document"])
+    replies = _replies(given["replies"])
+    return What(given["timeline"], tuple(dict.fromkeys(memories)), given["session"], given["document"], replies)
+
+
+def _replies(given: str | None) -> Along | None:
+    """Which replies go along. Raises RequestError for another word than there are."""
+    for along in get_args(Along):
+        if given == along:
+            return cast(Along, along)
+    if given is None:
+        return None
+    raise RequestError(400, "input", strings.BAD_REPLIES.format(given=given[:40]), "body.replies")

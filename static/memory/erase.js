@@ -54,9 +54,16 @@ export async function askToErase(what) {
   }
 }
 
-async function askWith(what, back = null) {
+/** How often it was asked what an erasure reaches: of quick choices only the last one is shown. */
+let asked = 0;
+
+/** `again` when another choice was made in the dialog: what was written in it before, as `reason`. */
+async function askWith(what, back = null, again = null) {
+  asked += 1;
+  const mine = asked;
   tell(words.looking);
   const { reach } = await api.erasureReach(what);
+  if (mine !== asked) return;
   tell("");
   if (!reach.events) {
     showSheet({ title: words.eraseTitle, body: el("p", {}, words.reachNothing), back });
@@ -69,12 +76,23 @@ async function askWith(what, back = null) {
     "aria-describedby": "confirm-words",
   });
   const { input: reason, field } = reasonField();
+  reason.value = again?.reason ?? "";
+  const along = alongField(what, reach, async (replies) => {
+    sheet.submit.disabled = true;
+    try {
+      await askWith({ ...what, replies }, back, { reason: reason.value });
+    } catch (error) {
+      tell("");
+      sheet.say(words.notDone(error.message));
+    }
+  });
   const sheet = showSheet({
     title: words.eraseTitle,
     body: [
       el("p", { class: "hint" }, words.eraseHelp),
       el("h3", {}, words.reachTitle),
       reachList(reach),
+      along,
       field,
       el(
         "label",
@@ -97,7 +115,20 @@ async function askWith(what, back = null) {
       tell("");
     },
   });
-  sheet.form.querySelector("h2").focus();
+  sheet.form.querySelector(again && along ? "[name=along]:checked" : "h2").focus();
+}
+
+/** What becomes of other replies that were made with it in view or repeat it; nothing where there are none. */
+function alongField(what, reach, choose) {
+  const others = reach.replies.length + reach.copies.length;
+  const chosen = what.replies ?? "none";
+  if (!others && chosen === "none") return null;
+  const radios = Object.entries(words.along).map(([value, label]) => {
+    const radio = el("input", { type: "radio", name: "along", value, checked: value === chosen });
+    radio.addEventListener("change", () => choose(value === "none" ? undefined : value));
+    return el("label", { class: "radio" }, radio, label);
+  });
+  return el("fieldset", {}, el("legend", {}, words.alongTitle), radios);
 }
 
 async function doErase(what, reach, reason) {
@@ -107,13 +138,14 @@ async function doErase(what, reach, reason) {
 }
 
 function showReceipt(receipt, reach) {
+  const kept = reach.replies.filter((item) => !item.goes);
   showSheet({
     title: words.receiptTitle,
     body: [
       el("p", { class: "hint" }, words.receiptHelp),
       facts(Object.entries(receipt).map(([name, value]) => [words.receipt[name] ?? name, asText(name, value)])),
-      reach.replies.length ? el("p", {}, words.receiptKept) : null,
-      reach.replies.length ? replyList(reach.replies) : null,
+      kept.length ? el("p", {}, words.receiptKept) : null,
+      kept.length ? replyList(kept) : null,
     ].filter(Boolean),
   });
 }
@@ -142,7 +174,7 @@ function reachList(reach) {
     reach.events ? el("p", {}, words.reach.events(reach.events)) : null,
     part(words.reach.instructions, reach.instructions, (item) => el("li", {}, line(item.text))),
     reach.prompts?.length ? promptsPart(reach.prompts) : null,
-    reach.replies?.length ? fold(words.reach.replies(reach.replies.length), replyList(reach.replies)) : null,
+    ...[true, false].flatMap((goes) => othersParts(reach, goes)),
     part(words.reach.files, reach.files, (item) => el("li", {}, el("code", {}, String(item.name ?? item)))),
   ];
   return el("div", { class: "reach" }, parts.filter(Boolean));
@@ -164,6 +196,23 @@ function list(items, entry) {
   ];
 }
 
+/** Other replies and records that go along, or that stay. */
+function othersParts(reach, goes) {
+  const replies = reach.replies.filter((item) => item.goes === goes);
+  const copies = reach.copies.filter((item) => item.goes === goes);
+  const telling = words.reach[goes ? "along" : "replies"];
+  const quoting = replies.filter((item) => item.shares !== null);
+  return [
+    replies.length ? fold(telling(replies.length, quoting.length), replyList([...new Set([...quoting, ...replies])])) : null,
+    part((count) => words.reach.copies(count, goes), copies, (item) =>
+      el("li", {}, words.kinds[item.kind] ?? item.kind, " ", when(item.at), " ", repeated(item), line(item.text)),
+    ),
+  ];
+}
+
+const repeated = (item) =>
+  item.shares === null ? "" : el("span", { class: "hint", dir: "auto" }, words.repeats(excerpt(item.shares, 60)), " ");
+
 function promptsPart(prompts) {
   const summary = words.reach.prompts(prompts.length);
   const rounds =
@@ -183,6 +232,15 @@ function promptsPart(prompts) {
 
 function replyList(replies) {
   return list(replies, (item) =>
-    el("li", {}, turnLink(item.timeline, item.turn, item.round), " ", when(item.at), " ", line(item.text)),
+    el(
+      "li",
+      {},
+      turnLink(item.timeline, item.turn, item.round),
+      " ",
+      when(item.at),
+      " ",
+      repeated(item),
+      line(item.text),
+    ),
   );
 }

@@ -13,7 +13,7 @@ dialog.addEventListener("close", () => {
 
 /**
  * Show a form in the dialog. `submit(say, fail)` runs when it is sent; `say(words)` and `fail(error)` tell inside the
- * dialog, where the person is, what is wrong. Returns {form, submit: the button that sends}.
+ * dialog, where the person is, what is wrong. Returns {form, submit: the button that sends, say}.
  */
 export function showSheet({ title, body, label, danger = false, submit, back }) {
   const alarm = el("p", { class: "alarm", role: "alert" });
@@ -45,7 +45,7 @@ export function showSheet({ title, body, label, danger = false, submit, back }) 
   if (!dialog.open) dialog.showModal();
   const first = form.querySelector("input, select, textarea") ?? form.querySelector("h2");
   first.focus();
-  return { form, submit: send };
+  return { form, submit: send, say };
 }
 
 /** Close the dialog. */

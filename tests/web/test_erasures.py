@@ -103,6 +103,33 @@ def test_a_session_a_timeline_and_a_document(logs: Path) -> None:
         error_of(site.http.post(f"/api/v1/timelines/{timeline}/messages", json={"message": "Hi"}), 404, "not_found")
 
 
+def test_replies_that_repeat_it_go_along(logs: Path) -> None:
+    script = [reply("Noted."), reply("You said that my locker code is Zanzibar-4471."), reply("A red kettle.")]
+    with serving(logs, ScriptedBackend(script)) as site:
+        timeline = site.timeline("Lin", "Mei")
+        told = said(site, timeline, ENGLISH)
+        quoting, apart = said(site, timeline, "What did I say?"), said(site, timeline, "The kettle is red.")
+        what = {"timeline": timeline, "memories": [memory_of(told)]}
+        found = reach(site, **what)
+        assert set(found["replies"][0]) == set(SCHEMAS["reach"]["properties"]["replies"]["items"]["properties"])
+        assert [(item["round"], item["shares"], item["goes"]) for item in found["replies"]] == [
+            (2, "my locker code is zanzibar-4471.", False),
+            (3, None, False),
+        ]
+        found = reach(site, **what, replies="quoting")
+        assert [(item["round"], item["goes"]) for item in found["replies"]] == [(2, True), (3, False)]
+        assert found["confirm"] == "erase 2 memories"
+        # The words of the other choice confirm nothing.
+        wrong = site.http.post("/api/v1/erasures", json={**what, "replies": "quoting", "confirm": "erase 1 memory"})
+        error_of(wrong, 400, "input")
+        done = erased(site, **what, replies="quoting")
+        assert set(done["receipt"]["events"]) == {told["turn"]["id"], quoting["turn"]["id"]}
+        assert holding(logs, "Zanzibar") == []
+        assert "A red kettle." in site.http.get(f"/api/v1/turns/{apart['turn']['id']}").text
+        everything = reach(site, timeline=timeline, memories=[memory_of(apart)], replies="all")
+        assert everything["replies"] == [] and everything["copies"] == []
+
+
 def test_not_while_a_reply_is_being_made(logs: Path) -> None:
     backend = GatedBackend()
     with serving(logs, backend) as site:
@@ -129,6 +156,8 @@ def test_not_while_a_reply_is_being_made(logs: Path) -> None:
         ({"timeline": "TIMELINE", "document": "d-000000000000"}, 400, "input"),
         ({"document": "d-000000000000"}, 404, "not_found"),
         ({"document": "\0"}, 404, "not_found"),
+        ({"timeline": "TIMELINE", "replies": "some"}, 400, "input"),
+        ({"timeline": "TIMELINE", "replies": True}, 400, "input"),
     ],
 )
 def test_bad_input(site: Site, body: dict[str, Any], status: int, kind: str) -> None:
