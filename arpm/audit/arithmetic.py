@@ -18,12 +18,20 @@ from zoneinfo import ZoneInfo
 from governance.afm.scoring import focuses
 from governance.config import GovernanceConfig
 from governance.decay import Moment
+from governance.dialogue_questions import about_dialogue
 from governance.history import Message, Placed
 from governance.policy import decided_with, searched_with, shows_messages_as_evidence
-from governance.selection import Decision, decide, within_budget
+from governance.selection import Decision, decide, evidence_budget, within_budget
 from governance.unfolding import unfold
 from retrieval.candidates import Candidate, Route
-from retrieval.fusion import calibrated_similarity, lowered_to_one, reciprocal_rank_fusion
+from retrieval.corrections import least_kinship
+from retrieval.fusion import (
+    calibrated_similarity,
+    convex_score,
+    lowered_to_one,
+    nearness_to_best,
+    reciprocal_rank_fusion,
+)
 from retrieval.text import language
 
 ROUTES: tuple[Route, ...] = ("knowledge", "experience")
@@ -46,10 +54,15 @@ def disagreements(body: Mapping[str, Any], at: datetime, timezone: str) -> list[
     moment = Moment(body["round"], at)
     found: list[Disagreement] = []
     decisions: list[Decision] = []
+    of_dialogue = about_dialogue(body["message"], decided_with(config))
+    found += _same("about_dialogue", body["about_dialogue"], of_dialogue)
     for route in ROUTES:
         rows = body["candidates"][route]
         found += _base_scores(route, rows, config, body["embedder"]["c0"])
-        decided = _decided(route, rows, moment, decided_with(config) if route == "experience" else config)
+        if route == "experience":
+            found += _corrections(rows, config)
+        settings = decided_with(config) if route == "experience" else config
+        decided = _decided(route, rows, moment, settings, of_dialogue)
         found += _decisions(route, rows, decided)
         decisions += decided
     return [*found, *_focus(body, config), *_evidence(body, decisions, moment, timezone, config)]
@@ -63,11 +76,17 @@ def _base_scores(
     highest = max((row["fused"] for row in rows), default=0.0)
     by_words = route == "experience" and config.policy == "bm25"
     most = max((row["bm25"] for row in rows), default=0.0) if by_words else 0.0
-    own = {row["memory"]: reciprocal_rank_fusion(row["ranks"].values(), k) for row in rows}
+    nearness = _nearness(rows, config, c0) if route == "experience" else {}
+    own = {
+        row["memory"]: reciprocal_rank_fusion(row["ranks"].values(), k)
+        + config.convex_weight * nearness.get(row["memory"], 0.0)
+        for row in rows
+    }
     bases: dict[str, float] = {}
     for row in rows:
         place = f"candidates.{route}[{row['memory']}]"
         yield from _same(f"{place}.similarity", row["similarity"], calibrated_similarity(row["cosine"], c0))
+        yield from _same(f"{place}.nearness", row.get("nearness"), nearness.get(row["memory"]))
         yield from _fusion(route, row, own, config)
         by_cosine = route == "experience" and config.experience_base == "cosine"
         expected = row["similarity"] if by_cosine else row["fused"] / highest if highest > 0 else 0.0
@@ -82,6 +101,41 @@ def _base_scores(
         bases = lowered_to_one(bases)
     for row in rows:
         yield from _same(f"candidates.{route}[{row['memory']}].base", row["base"], bases[row["memory"]])
+
+
+def _nearness(rows: Sequence[Mapping[str, Any]], config: GovernanceConfig, c0: float) -> dict[str, float]:
+    """How near the scores of each candidate that a lane found are to the best, which is among them."""
+    if config.history_fusion == "rrf":
+        return {}
+    found = [row for row in rows if row["ranks"]]
+    most = max((row["bm25"] or 0.0 for row in found), default=0.0)
+    scores = {
+        row["memory"]: convex_score(
+            row["similarity"],
+            calibrated_similarity(row.get("context_cosine") or 0.0, c0),
+            (row["bm25"] or 0.0) / most if most > 0 else 0.0,
+            config.convex_context,
+            config.convex_words,
+        )
+        for row in found
+    }
+    return nearness_to_best(scores, config.convex_width)
+
+
+def _corrections(rows: Sequence[Mapping[str, Any]], config: GovernanceConfig) -> Iterator[Disagreement]:
+    """A correction is another candidate, no earlier, and near enough. What it says the record does not repeat."""
+    rounds = {row["memory"]: row["round"] for row in rows}
+    least = least_kinship(config.correction_kinship)
+    for row in rows:
+        later, place = row.get("superseded_by"), f"candidates.experience[{row['memory']}]"
+        if later is None:
+            yield from _same(f"{place}.kinship", row.get("kinship"), None)
+        elif not config.corrections_enabled or later not in rounds or later == row["memory"]:
+            yield Disagreement(f"{place}.superseded_by", later, None)
+        elif (rounds[later] or 0) < (row["round"] or 0):
+            yield Disagreement(f"{place}.superseded_by", later, "a memory of a later round")
+        elif row.get("kinship") is None or row["kinship"] < least:
+            yield Disagreement(f"{place}.kinship", row.get("kinship"), f"{least} or more")
 
 
 def _fusion(
@@ -101,13 +155,20 @@ def _fusion(
 
 
 def _decided(
-    route: Route, rows: Sequence[Mapping[str, Any]], moment: Moment, config: GovernanceConfig
+    route: Route, rows: Sequence[Mapping[str, Any]], moment: Moment, config: GovernanceConfig, of_dialogue: bool
 ) -> list[Decision]:
     """Gate, weights, order, threshold and top-k, from the recorded base scores."""
     rounds = {row["memory"]: row["round"] for row in rows}
     window = {row["memory"] for row in rows if row["reason"] == "in the window"}
     candidates = [_candidate(route, row) for row in rows]
-    return decide(candidates, moment, config, round_of=lambda c: rounds[c.memory], window=window)
+    return decide(
+        candidates,
+        moment,
+        config,
+        round_of=lambda c: rounds[c.memory],
+        window=window,
+        about_dialogue=of_dialogue,
+    )
 
 
 def _candidate(route: Route, row: Mapping[str, Any]) -> Candidate:
@@ -128,6 +189,7 @@ def _candidate(route: Route, row: Mapping[str, Any]) -> Candidate:
         normalised=row["normalised"],
         bonuses=row["bonuses"],
         base=row["base"],
+        superseded_by=row.get("superseded_by"),
     )
 
 
@@ -161,7 +223,8 @@ def _evidence(
         yield Disagreement("candidates (tokens)", None, "the tokens of every candidate that passed the other rules")
         return
     # A candidate's text is its id here, so that its recorded tokens can be found.
-    budgeted = within_budget(decisions, config.evidence_budget, lambda memory: rows[memory]["tokens"])
+    budget = evidence_budget(config, about_dialogue=about_dialogue(body["message"], decided_with(config)))
+    budgeted = within_budget(decisions, budget, lambda memory: rows[memory]["tokens"])
     for decision in budgeted:
         row = rows[_memory(decision)]
         yield from _same(f"candidates[{row['memory']}].reason", row["reason"], decision.reason)

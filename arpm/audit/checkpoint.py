@@ -35,7 +35,7 @@ CONSISTENCY_FORMAT = "urn:arpm:consistency-proof:1"
 _KEY_PREFIX = "ed25519:"
 _SIGNED = {"format": str, "timeline": str, "seq": int, "hash": str, "size": int, "root": str, "at": str, "key": str}
 # A proof of a ledger with 2**64 events takes some 9 KB.
-_LARGEST_FILE = 1 << 20
+LARGEST_FILE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +108,22 @@ def read_document(path: Path) -> Any:
     """The JSON of a checkpoint or proof file. Raises NotFoundError and InputError."""
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
-        if len(data) > _LARGEST_FILE:
-            raise InputError(f"{path} is no checkpoint: it is larger than {_LARGEST_FILE:,} bytes")
-        return json.loads(data)
+            data = file.read(LARGEST_FILE + 1)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {path}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    return parse_document(data, str(path))
+
+
+def parse_document(data: bytes | str, place: str) -> Any:
+    """The JSON of a checkpoint or proof, from the content of the file that `place` names. Raises InputError."""
+    if len(data) > LARGEST_FILE:
+        raise InputError(f"{place} is no checkpoint: it is larger than {LARGEST_FILE:,} bytes")
+    try:
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no checkpoint: it is not JSON") from error
+        raise InputError(f"{place} is no checkpoint: it is not JSON") from error
 
 
 def from_document(document: Any, place: str) -> SignedCheckpoint:
@@ -320,7 +326,7 @@ def signing_key(path: Path) -> tuple[Ed25519PrivateKey, bool]:
     made = not path.exists() and _make_key(path)
     try:
         with path.open("rb") as file:
-            mode, data = os.fstat(file.fileno()).st_mode, file.read(_LARGEST_FILE)
+            mode, data = os.fstat(file.fileno()).st_mode, file.read(LARGEST_FILE)
     except OSError as error:
         raise InputError(f"the key {path} cannot be read: {error.strerror or error}") from error
     if stat.S_IMODE(mode) & 0o077:

@@ -5,13 +5,23 @@ Pure functions over the bodies of `turn` events.
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 from arpm.audit.counterfactual import moved, overlap, rank_correlation
 from arpm.events import Event
 from governance.config import GovernanceConfig
+from retrieval.text import sentences
+
+# Pieces of both texts together; comparing takes up to the square of that.
+MOST_PIECES = 4000
+# Chinese and Japanese have no spaces between words: each character is a piece. Korean has.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_PIECES = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|\W")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +148,39 @@ def _change(memory: str, mine: Mapping[str, str], theirs: Mapping[str, str], shi
     if memory not in mine:
         return "only the second"
     return "moved" if memory in shifted else "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of two texts put into one: what both say, or the first alone, or the second alone."""
+
+    of: Literal["both", "first", "second"]
+    text: str
+
+
+def word_difference(first: str, second: str) -> tuple[Stretch, ...]:
+    """Two texts as one, word by word; sentence by sentence where they are long, as wholes where very long.
+
+    The stretches of "both" and "first" together are the first text, those of "both" and "second" the second.
+    """
+    one, two = _PIECES.findall(first), _PIECES.findall(second)
+    if len(one) + len(two) > MOST_PIECES:
+        one, two = _sentences(first), _sentences(second)
+    if len(one) + len(two) > MOST_PIECES:
+        one, two = [first], [second]
+    found: list[Stretch] = []
+    for action, a, b, c, d in difflib.SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+        if action == "equal":
+            found.append(Stretch("both", "".join(one[a:b])))
+            continue
+        found += [Stretch("first", "".join(one[a:b]))] if a < b else []
+        found += [Stretch("second", "".join(two[c:d]))] if c < d else []
+    return tuple(found)
+
+
+def _sentences(text: str) -> list[str]:
+    """A text cut where its sentences begin, with nothing lost."""
+    begins = [span.start for span in sentences(text)]
+    # What stands before the first sentence is white space, and belongs to it.
+    borders = [0, *begins[1:], len(text)]
+    return [text[start:end] for start, end in pairwise(borders)]

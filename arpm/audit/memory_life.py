@@ -5,7 +5,7 @@ Read from the turn records alone. A memory that search did not bring back has no
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -70,3 +70,42 @@ def lives(events: Iterable[Event], memories: frozenset[str] | None = None) -> di
 def shown(sightings: Iterable[Sighting]) -> list[Sighting]:
     """Those in which the memory was in the prompt."""
     return [sighting for sighting in sightings if sighting.label is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The life of a memory in one line: in how many turns it was a candidate, shown, and cited.
+
+    Rounds and weights are of the first and the last turn that showed it; of one that was never shown, of the first and
+    the last that had it among its candidates.
+    """
+
+    memory: str
+    candidate: int
+    shown: int
+    cited: int
+    first_round: int
+    last_round: int
+    first_weight: float
+    last_weight: float
+
+
+def outlines(found: Mapping[str, Sequence[Sighting]]) -> list[Outline]:
+    """The lives of memories in short, those that were shown most often first, then as they first came up."""
+    rows = [_outline(memory, sightings) for memory, sightings in found.items() if sightings]
+    return sorted(rows, key=lambda row: -row.shown)
+
+
+def _outline(memory: str, sightings: Sequence[Sighting]) -> Outline:
+    seen = shown(sightings)
+    told = seen or sightings
+    return Outline(
+        memory=memory,
+        candidate=len(sightings),
+        shown=len(seen),
+        cited=sum(item.cited for item in seen),
+        first_round=told[0].round,
+        last_round=told[-1].round,
+        first_weight=told[0].weight,
+        last_weight=told[-1].weight,
+    )

@@ -6,6 +6,7 @@ Lines differ in dash and marker as well as in colour. Knows nothing about where 
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -67,8 +68,15 @@ def check_format(path: Path) -> str:
 def save(figure: Figure, path: Path) -> None:
     """Write a figure to a file."""
     kind = check_format(path)
+    path.write_bytes(drawn(figure, kind))
+
+
+def drawn(figure: Figure, kind: str) -> bytes:
+    """A figure as a file of one of FORMATS; the same numbers give the same bytes."""
+    data = io.BytesIO()
     with _drawing, rc_context(_STYLE):
-        figure.savefig(path, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
+        figure.savefig(data, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    return data.getvalue()
 
 
 def rolling_accuracy(curve: Sequence[Point], title: str = "Rolling accuracy") -> Figure:

@@ -27,7 +27,8 @@ def evidence_changes(turns: Sequence[Shift], title: str = "Evidence under the in
         axes.axhline(0, color=GREY, linewidth=0.8)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.legend(loc="best")
+        # Outside: bars may fill the whole of the plot.
+        figure.legend(loc="outside lower center", ncols=2)
         return figure
 
 

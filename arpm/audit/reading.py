@@ -43,13 +43,18 @@ class Readable:
 
 def read_timelines(logs: Path, wanted: Sequence[str] = ()) -> list[Readable]:
     """The timelines of a folder, or those wanted. Raises NotFoundError for one that is not there."""
+    return [read_ledger(logs, name) for name in names_of_timelines(logs, wanted)]
+
+
+def names_of_timelines(logs: Path, wanted: Sequence[str] = ()) -> list[str]:
+    """The ids of the timelines of a folder, or those wanted. Raises NotFoundError for one that is not there."""
     if not logs.is_dir():
         raise NotFoundError(f"{logs} is no folder; name one with --logs")
     there = sorted(path.name for path in logs.iterdir() if is_id(path.name, "t") and (path / LEDGER_NAME).exists())
     for name in wanted:
         if name not in there:
             raise NotFoundError(f"there is no timeline {name!r} in {logs}; there are {', '.join(there) or 'none'}")
-    return [read_ledger(logs, name) for name in dict.fromkeys(wanted or there)]
+    return list(dict.fromkeys(wanted or there))
 
 
 def read_ledger(logs: Path, name: str) -> Readable:

@@ -19,18 +19,20 @@ from arpm.audit.past import OtherKnowledgeError, Past, Step
 from arpm.audit.recorded import RecordedBackend, RecordEndsError, sampling_of
 from arpm.binding import bound_labels
 from arpm.canonical import digest
+from arpm.compression import NotCompressedError
 from arpm.errors import NotFoundError
 from arpm.generation.base import Backend, GenerationError, GenerationRequest
 from arpm.ledger import Checkpoint
 from arpm.lived import Lived
 from arpm.prompt import build, prompt_digest, shown_evidence
-from arpm.record import answer_rows, history_row
+from arpm.record import adherence_rows, answer_rows, history_row
 from arpm.recorded_count import NoTokenizerError, counter_of
 from arpm.replayed_messages import MessageLostError, placed_again
 from arpm.replayed_prompt import PromptLostError, parts_of_body
 from arpm.stages import Stopwatch
 from arpm.turn import Asked, Prepared, Tools, Watch, compose, frame, prepare
 from governance.config import GovernanceConfig
+from governance.instructions import Instruction
 from retrieval.embedding.base import Embedder
 from retrieval.text import language
 
@@ -117,6 +119,7 @@ def _replay(
     notes.add(disagreements(body, step.event.at, step.before.info.timezone))
     _prompt(past, step, body, notes)
     _protocol(past, step, body, notes)
+    notes.add(_adherence(past, body))
     if depth == "arithmetic":
         return
     assert embedder is not None
@@ -179,7 +182,7 @@ def _prompt(past: Past, step: Step, body: Mapping[str, Any], notes: _Notes) -> N
     try:
         notes.add(_history(past, step, body))
         parts = parts_of_body(past.catalogue, past.timeline, step.event.at, body)
-    except (PromptLostError, MessageLostError, NoTokenizerError) as error:
+    except (PromptLostError, MessageLostError, NotCompressedError, NoTokenizerError) as error:
         notes.skipped.append(f"prompt: {error}")
         return
     notes.add(compared("prompt.digest", body["prompt"]["digest"], prompt_digest(build(parts))))
@@ -216,6 +219,26 @@ def _protocol(past: Past, step: Step, body: Mapping[str, Any], notes: _Notes) ->
     notes.add(compared("admission", {name: body["admission"][name] for name in decision}, decision))
 
 
+def _adherence(past: Past, body: Mapping[str, Any]) -> Iterator[Disagreement]:
+    """Which instructions the reply kept, from their words, the reply and the message.
+
+    Nothing of a record that was written before replies were checked. An instruction that was erased is passed over.
+    """
+    rows = body["adherence"]
+    if rows is None:
+        return
+    named = [row["instruction"] for row in rows]
+    yield from compared("adherence (instructions)", named, body["instructions_shown"])
+    for row in rows:
+        try:
+            (text,) = past.catalogue.instruction_texts([row["instruction"]])
+        except NotFoundError:
+            continue
+        shown = Instruction(row["instruction"], text, 0)
+        (again,) = adherence_rows([shown], body["response"], body["message"])
+        yield from compared(f"adherence[{shown.id}]", row, again)
+
+
 # -- retrieval -----------------------------------------------------------------------------------------------------
 
 
@@ -245,7 +268,7 @@ def prepared_again(
     Raises NoTokenizerError and GenerationError when tokens cannot be counted as they were.
     """
     backend = RecordedBackend(body, counter_of(body))
-    tools = Tools(past.knowledge, embedder, backend, sampling_of(body), past.clock)
+    tools = Tools(past.knowledge, embedder, backend, sampling_of(body), past.clock, recorded=True)
     timer = Stopwatch()
     asked = Asked(body["message"], body["replaces"], body["request_key"])
     config = config or GovernanceConfig.of_record(body["config"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +11,12 @@ import click
 from arpm.cli.options import json_option
 from arpm.cli.output import emit, note, say
 from arpm.clock import SystemClock
-from arpm.errors import ArpmError, InputError, NotFoundError
-from arpm.ids import is_id
-from arpm.ledger import LEDGER_NAME
+from arpm.errors import NotFoundError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from arpm.audit.chain import Chain
-    from arpm.audit.checkpoint import SignedCheckpoint
-
-_KNOWLEDGE = "knowledge"
 
 
 @click.command()
@@ -70,6 +64,7 @@ def checkpoint(
     settings = ctx.obj.settings()
     # Imported here: --help need not wait for the cryptography.
     from arpm.audit.checkpoint import default_key, public_key_text
+    from arpm.audit.checkpoints import ledger_names
 
     path = key or settings.key or default_key()
     if event is not None:
@@ -80,7 +75,7 @@ def checkpoint(
         return
     if not every and not timelines:
         raise click.UsageError("Name one or more timelines (or knowledge), or give --all.")
-    names = list(timelines) or list(_names(settings.logs))
+    names = list(timelines) or ledger_names(settings.logs)
     if not names:
         raise NotFoundError(f"There is no ledger in {settings.logs}.")
     signer, public = _signer(path)
@@ -103,63 +98,37 @@ def checkpoint(
 def _written(
     logs: Path, names: Sequence[str], out: Path, signer: Ed25519PrivateKey, *, tolerate_empty: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Sign each ledger; one that cannot be signed does not keep the others from it."""
-    from arpm.audit.checkpoint import sign
+    """Sign each ledger; what was written and what could not be signed, as rows."""
+    from arpm.audit.checkpoints import sign_ledgers
 
-    written: list[dict[str, Any]] = []
-    failed: list[dict[str, Any]] = []
-    for name in names:
-        try:
-            chain = _chain(logs, name)
-            if tolerate_empty and not chain.hashes and not chain.damaged:
-                continue
-            signed = sign(chain, signer, SystemClock().now())
-        except ArpmError as error:
-            failed.append({"timeline": name, "error": str(error)})
-            continue
-        file = _write(out, signed)
-        written.append({"timeline": name, "seq": signed.seq, "hash": signed.hash, "root": signed.root, "file": file})
-    return written, failed
-
-
-def _write(out: Path, signed: SignedCheckpoint) -> str:
-    """Write a checkpoint to a file of its own; no earlier one is ever replaced."""
-    from arpm.audit.checkpoint import write_new
-
-    out.mkdir(parents=True, exist_ok=True)
-    stamp = SystemClock().now().astimezone(UTC).strftime("%Y%m%dT%H%M%S")
-    stem, number = f"{signed.timeline}-{signed.seq:06}-{stamp}", 1
-    path = out / f"{stem}.json"
-    while not write_new(path, signed.encoded()):
-        number += 1
-        path = out / f"{stem}-{number}.json"
-    return str(path)
+    done, failed = sign_ledgers(logs, names, out, signer, SystemClock().now, tolerate_empty=tolerate_empty)
+    rows = [
+        {
+            "timeline": item.checkpoint.timeline,
+            "seq": item.checkpoint.seq,
+            "hash": item.checkpoint.hash,
+            "root": item.checkpoint.root,
+            "file": str(item.file),
+        }
+        for item in done
+    ]
+    return rows, [{"timeline": item.ledger, "error": item.error} for item in failed]
 
 
 def _inclusion(logs: Path, timelines: Sequence[str], event: str, key: Path) -> dict[str, Any]:
-    from arpm.audit.checkpoint import inclusion, sign
+    from arpm.audit.checkpoints import prove_inclusion
 
-    for name in timelines or _names(logs):
-        chain = _chain(logs, name)
-        try:
-            signed = sign(chain, _signer(key)[0], SystemClock().now())
-            return inclusion(chain, event, signed)
-        except NotFoundError:
-            continue
-        except InputError:
-            # One that is damaged or empty: an error where it was named, passed over where all are searched.
-            if timelines:
-                raise
-            note(f"Not searched: {chain.path} is {'damaged' if chain.damaged else 'empty'}.")
-    raise NotFoundError(f"No ledger{' of those named' if timelines else ''} has an event {event!r}.")
+    def passed_over(chain: Chain) -> None:
+        note(f"Not searched: {chain.path} is {'damaged' if chain.damaged else 'empty'}.")
+
+    return prove_inclusion(logs, timelines, event, _signer(key)[0], SystemClock().now(), passed_over)
 
 
 def _consistency(logs: Path, old: Path, key: Path) -> dict[str, Any]:
-    from arpm.audit.checkpoint import consistency, load, sign
+    from arpm.audit.checkpoint import load
+    from arpm.audit.checkpoints import prove_consistency
 
-    before = load(old)
-    chain = _chain(logs, before.timeline)
-    return consistency(before, chain, sign(chain, _signer(key)[0], SystemClock().now()))
+    return prove_consistency(logs, load(old), _signer(key)[0], SystemClock().now())
 
 
 def _signer(path: Path) -> tuple[Ed25519PrivateKey, bytes]:
@@ -170,24 +139,3 @@ def _signer(path: Path) -> tuple[Ed25519PrivateKey, bytes]:
     if made:
         note(f"Made the key {path}. Keep a copy of it, and keep it from whoever can write the logs folder.")
     return key, key.public_key().public_bytes_raw()
-
-
-def _names(logs: Path) -> Iterator[str]:
-    """The ledgers of a logs folder, by name."""
-    if not logs.is_dir():
-        raise NotFoundError(f"There is no logs folder {logs}.")
-    for folder in sorted(logs.iterdir()):
-        if _is_ledger(folder.name) and (folder / LEDGER_NAME).exists():
-            yield folder.name
-
-
-def _is_ledger(name: str) -> bool:
-    return name == _KNOWLEDGE or is_id(name, "t")
-
-
-def _chain(logs: Path, name: str) -> Chain:
-    from arpm.audit.chain import read_chain
-
-    if not _is_ledger(name) or not (logs / name / LEDGER_NAME).exists():
-        raise NotFoundError(f"there is no ledger {name!r} in {logs}; `arpm timelines` lists those there are")
-    return read_chain(logs / name / LEDGER_NAME, name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -89,17 +87,12 @@ def _text(catalogue: Catalogue, memory: str) -> str:
 
 def _word_diff(first: str, second: str) -> str:
     """One text with the words of `first` alone as [-…-] and those of `second` alone as {+…+}."""
+    from arpm.audit.differences import word_difference
+
     if first == second:
         return f"the same reply: {first}"
-    one, two = (re.findall(r"\w+|\W", text) for text in (first, second))
-    parts = []
-    for action, a, b, c, d in difflib.SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
-        if action == "equal":
-            parts.append("".join(one[a:b]))
-            continue
-        parts += [f"[-{''.join(one[a:b])}-]"] if a < b else []
-        parts += [f"{{+{''.join(two[c:d])}+}}"] if c < d else []
-    return "".join(parts)
+    signs = {"both": ("", ""), "first": ("[-", "-]"), "second": ("{+", "+}")}
+    return "".join(item.text.join(signs[item.of]) for item in word_difference(first, second))
 
 
 def _tell_runs(runs: RunDifference) -> None:
@@ -176,26 +169,25 @@ def _tell_life(memory: str, sightings: Sequence[Sighting], catalogue: Catalogue)
 
 
 def _tell_lives(found: Mapping[str, Sequence[Sighting]], catalogue: Catalogue) -> None:
-    from arpm.audit.memory_life import shown
+    from arpm.audit.memory_life import outlines
 
-    used = {memory: shown(sightings) for memory, sightings in found.items()}
-    order = sorted((memory for memory in used if used[memory]), key=lambda memory: -len(used[memory]))
+    used = [item for item in outlines(found) if item.shown]
     rows = [
         (
-            memory,
-            len(used[memory]),
-            sum(item.cited for item in used[memory]),
-            used[memory][0].round,
-            used[memory][-1].round,
-            f"{used[memory][0].weight:.3f}",
-            f"{used[memory][-1].weight:.3f}",
-            _text(catalogue, memory),
+            item.memory,
+            item.shown,
+            item.cited,
+            item.first_round,
+            item.last_round,
+            f"{item.first_weight:.3f}",
+            f"{item.last_weight:.3f}",
+            _text(catalogue, item.memory),
         )
-        for memory in order[:SHOWN]
+        for item in used[:SHOWN]
     ]
     if rows:
         columns = ("memory", "shown", "cited", "first in", "last in", "weight", "weight", "")
         say(table(columns, rows))
-    if len(order) > SHOWN:
-        say(f"… and {len(order) - SHOWN} more; --json has them all")
-    say(f"\n{len(order)} memories were shown, {len(found) - len(order)} more were candidates and never shown.")
+    if len(used) > SHOWN:
+        say(f"… and {len(used) - SHOWN} more; --json has them all")
+    say(f"\n{len(used)} memories were shown, {len(found) - len(used)} more were candidates and never shown.")

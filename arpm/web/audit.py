@@ -1,4 +1,4 @@
-"""The record and whether it holds: /api/v1/audit, and the lives of memories at /api/v1/timelines/ID/lives.
+"""The record and whether it holds: /api/v1/audit, ledgers and runs, statistics, and what can be reviewed.
 
 Everything here reads the logs folder without a lock and changes nothing. What takes long is streamed, can be stopped,
 and goes on when the browser is closed.
@@ -7,22 +7,22 @@ and goes on when the browser is closed.
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 from flask import Blueprint, Response, request
 
 from arpm.audit.counterfactual import Intervention
-from arpm.audit.differences import turn_difference
-from arpm.audit.memory_life import lives
-from arpm.audit.reading import read_ledger, read_timelines
+from arpm.audit.exports.guard import csv_text
+from arpm.audit.reading import Readable, read_timelines
 from arpm.audit.replay import Depth
 from arpm.audit.reviews import replies, standing
-from arpm.audit.statistics import Stage, observed, summarised
+from arpm.audit.statistics import PUBLISHED, Observed, Row, Stage, columns, observed, published_rows, summarised
 from arpm.errors import NotFoundError
 from arpm.web import strings
 from arpm.web.audits import KINDS, Kind, Run, ledger_kind
-from arpm.web.body import query_number, read_json
+from arpm.web.body import names_field, query_number, read_json
 from arpm.web.context import audits, service
+from arpm.web.downloads import attachment
 from arpm.web.errors import RequestError
 from arpm.web.ledgers import Outline
 from arpm.web.sse import stream
@@ -32,8 +32,7 @@ from retrieval.text import usable
 PAGE = 20
 LONGEST_PAGE = 100
 NEWEST = 2**53
-# Of one memory: a turn it was a candidate of is one.
-MOST_SIGHTINGS = 2000
+DEPTHS: tuple[Depth, ...] = get_args(Depth)
 
 blueprint = Blueprint("audit", __name__, url_prefix="/api/v1")
 
@@ -68,29 +67,32 @@ def events(name: str) -> dict[str, Any]:
 @blueprint.post("/audit/verify")
 def verify() -> Response:
     """Check ledgers, all or those named; the response streams what is found."""
-    return stream(audits().verify(_names(read_json({}, {"ledgers": list})["ledgers"], "ledgers")))
+    return stream(audits().verify(names_field(read_json({}, {"ledgers": list})["ledgers"], "ledgers")))
 
 
 @blueprint.post("/audit/replay")
 def replay() -> Response:
     """Do recorded turns again; the response streams what differs from the records."""
-    given = read_json({}, {"timelines": list, "depth": str})
-    return stream(audits().replay(_names(given["timelines"], "timelines"), _depth(given["depth"] or "retrieval")))
+    given = read_json({}, {"timelines": list, "depth": str, "model": str})
+    depth = _depth(given["depth"] or "retrieval")
+    if given["model"] and depth != "generation":
+        raise RequestError(400, "input", strings.MODEL_NEEDS_DEPTH, "body.model")
+    return stream(audits().replay(names_field(given["timelines"], "timelines"), depth, given["model"] or None))
 
 
 @blueprint.post("/audit/counterfactual")
 def counterfactual() -> Response:
     """What recorded turns would have been shown under another config; the response streams what changes."""
-    given = read_json({}, {"timelines": list, "preset": str, "changes": dict})
-    if not given["preset"] and not given["changes"]:
+    given = read_json({}, {"timelines": list, "preset": str, "changes": dict, "model": str})
+    if not (given["preset"] or given["changes"] or given["model"]):
         raise RequestError(400, "input", strings.NO_CHANGE, "body")
     try:
         base = preset(given["preset"]) if given["preset"] else None
-        intervention = Intervention(base, given["changes"] or {})
+        intervention = Intervention(base, given["changes"] or {}, given["model"] or None)
         intervention.of(GovernanceConfig())
     except ConfigError as error:
         raise RequestError(400, "input", str(error), "body.changes") from None
-    return stream(audits().counterfactual(_names(given["timelines"], "timelines"), intervention, given["preset"]))
+    return stream(audits().counterfactual(names_field(given["timelines"], "timelines"), intervention, given["preset"]))
 
 
 @blueprint.get(f"/audit/{_ANY}")
@@ -109,25 +111,10 @@ def stop(kind: Kind) -> dict[str, Any]:
     return {"stopped": audits().stop(kind)}
 
 
-@blueprint.get("/audit/diff")
-def diff() -> dict[str, Any]:
-    """Two committed turns side by side: ?first= and ?second= are event ids or TIMELINE:ROUND."""
-    first, second = (service().record(_needed(name)) for name in ("first", "second"))
-    try:
-        found = turn_difference(first, second)
-    except ValueError as error:
-        raise RequestError(400, "input", str(error)) from None
-    return {**asdict(found), "same": found.same}
-
-
 @blueprint.get("/audit/statistics")
 def statistics() -> dict[str, Any]:
     """How models behaved, by model and stage: ?timeline= (again for more), ?stage=session, all or so many rounds."""
-    stage = _stage(request.args.get("stage", "session"))
-    every = query_number("every", 0, 0, 1)
-    read = read_timelines(service().logs, [usable(name) for name in request.args.getlist("timeline")])
-    seen = [observed(ledger.events()) for ledger in read]
-    rows = summarised((one for timeline in seen for one in timeline.observations), stage, every=bool(every))
+    stage, read, seen, rows = _counted()
     return {
         "stage": str(stage),
         "rows": [asdict(row) for row in rows],
@@ -137,16 +124,31 @@ def statistics() -> dict[str, Any]:
     }
 
 
-@blueprint.get("/timelines/<id('t'):timeline>/lives")
-def memory_lives(timeline: str) -> dict[str, Any]:
-    """Every turn that ?memory= was a candidate of: its weights, its scores, and what became of it there."""
-    memory = _needed("memory")
-    if timeline not in audits().ledgers.names():
-        raise NotFoundError(f"there is no timeline {timeline!r}; `arpm timelines` lists those there are")
-    read = read_ledger(service().logs, timeline)
-    found = lives(read.events(), frozenset([memory])).get(memory, [])
-    shown = [{**asdict(item), "at": item.at.isoformat()} for item in found[-MOST_SIGHTINGS:]]
-    return {"memory": memory, "sightings": shown, "count": len(found), "damage": read.damage}
+@blueprint.get("/audit/statistics.csv")
+def statistics_csv() -> Response:
+    """The same as a CSV file, as `arpm stats --csv` prints it; ?published=1 in the columns of the published table."""
+    published = query_number("published", 0, 0, 1)
+    *_, rows = _counted()
+    if published:
+        text = csv_text(PUBLISHED, published_rows(rows))
+    else:
+        lines = [dict(columns(row)) for row in rows]
+        text = csv_text(list(lines[0]) if lines else ["stage", "model"], (line.values() for line in lines))
+    return attachment(text.encode(), "statistics.csv", "text/csv")
+
+
+def counted_rows() -> list[Row]:
+    """The statistics that the present request's query asks for. Raises RequestError and NotFoundError."""
+    return _counted()[-1]
+
+
+def _counted() -> tuple[Stage, list[Readable], list[Observed], list[Row]]:
+    stage = _stage(request.args.get("stage", "session"))
+    every = query_number("every", 0, 0, 1)
+    read = read_timelines(service().logs, [usable(name) for name in request.args.getlist("timeline")])
+    seen = [observed(ledger.events()) for ledger in read]
+    rows = summarised((one for timeline in seen for one in timeline.observations), stage, every=bool(every))
+    return stage, read, seen, rows
 
 
 @blueprint.get("/timelines/<id('t'):timeline>/replies")
@@ -192,26 +194,10 @@ def _run_view(run: Run | None) -> dict[str, Any] | None:
     return {"at": run.at.isoformat(), "running": not run.live.ended, "asked": dict(run.asked)} if run else None
 
 
-def _names(given: list[Any] | None, field: str) -> list[str]:
-    if given is None:
-        return []
-    if not all(isinstance(item, str) for item in given):
-        raise RequestError(400, "input", strings.BAD_IDS.format(name=field), f"body.{field}")
-    return list(dict.fromkeys(usable(item) for item in given))
-
-
-def _needed(name: str) -> str:
-    given = usable(request.args.get(name, ""))
-    if not given:
-        raise RequestError(400, "input", strings.MISSING_QUERY.format(name=name), f"?{name}")
-    return given
-
-
 def _depth(given: str) -> Depth:
-    if given == "retrieval":
-        return "retrieval"
-    if given == "arithmetic":
-        return "arithmetic"
+    for depth in DEPTHS:
+        if given == depth:
+            return depth
     raise RequestError(400, "input", strings.BAD_DEPTH.format(given=given[:40]), "body.depth")
 
 

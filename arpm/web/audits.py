@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from arpm.audit.chain import Finding, LedgerReport, read_folder
 from arpm.audit.checkpoint import SignedCheckpoint, against, load
@@ -24,6 +24,7 @@ from arpm.audit.past import Past
 from arpm.audit.replay import Depth, TurnReplay, replayed
 from arpm.clock import SystemClock
 from arpm.errors import ArpmError, BusyError, NotFoundError
+from arpm.generation.base import Backend, Generation, GenerationRequest, OnText
 from arpm.ids import is_id
 from arpm.library import KNOWLEDGE
 from arpm.service import Service
@@ -38,8 +39,8 @@ Kind = Literal["verify", "replay", "counterfactual"]
 State = Literal["good", "disagrees", "unreadable"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# Where `arpm checkpoint` writes when it is not told otherwise.
-CHECKPOINTS = Path("checkpoints")
+# Where `arpm checkpoint` writes when it is not told otherwise, and the page what is exported: beside the server.
+CHECKPOINTS, EXPORTS = "checkpoints", "exports"
 # Of one run; what is beyond is counted.
 MOST_TURNS = 500
 MOST_DISAGREEMENTS = 50
@@ -74,10 +75,12 @@ class Run:
 class Audits:
     """The audits of one service."""
 
-    def __init__(self, service: Service, checkpoints: Path = CHECKPOINTS) -> None:
+    def __init__(self, service: Service, home: Path) -> None:
+        """`home` is the folder in which checkpoints and exports have theirs."""
         self.ledgers = Ledgers(service.logs)
+        self.checkpoints, self.exports = home / CHECKPOINTS, home / EXPORTS
         self._service = service
-        self._checkpoints = checkpoints
+        self._shifts: list[Shift] = []
         self._runs: dict[Kind, Run] = {}
         self._verified: dict[str, Verified] = {}
         self._pool = ThreadPoolExecutor(len(KINDS), thread_name_prefix="audit")
@@ -91,16 +94,25 @@ class Audits:
                 raise NotFoundError(f"there is no ledger {name!r}; there are {', '.join(known) or 'none'}")
         return self._begin("verify", {"ledgers": list(names)}, lambda live: self._verify(names, live))
 
-    def replay(self, timelines: Sequence[str], depth: Depth) -> Live:
-        """Do the turns of timelines again. Raises BusyError and NotFoundError."""
+    def replay(self, timelines: Sequence[str], depth: Depth, model: str | None = None) -> Live:
+        """Do the turns of timelines again; at the depth of generation `model` may answer in the place of the recorded
+        ones. Raises BusyError and NotFoundError.
+        """
         names = timelines_of(self._service.logs, timelines)
-        asked = {"timelines": list(timelines), "depth": depth}
-        return self._begin("replay", asked, lambda live: self._replay(names, depth, live))
+        self._check_model(model)
+        asked = {"timelines": list(timelines), "depth": depth, "model": model}
+        return self._begin("replay", asked, lambda live: self._replay(names, depth, model, live))
 
     def counterfactual(self, timelines: Sequence[str], intervention: Intervention, preset: str | None) -> Live:
         """Ask what turns would have been shown under another config. Raises BusyError and NotFoundError."""
         names = timelines_of(self._service.logs, timelines)
-        asked = {"timelines": list(timelines), "preset": preset, "changes": dict(intervention.changes)}
+        self._check_model(intervention.model)
+        asked = {
+            "timelines": list(timelines),
+            "preset": preset,
+            "changes": dict(intervention.changes),
+            "model": intervention.model,
+        }
         return self._begin("counterfactual", asked, lambda live: self._counterfactual(names, intervention, live))
 
     def last(self, kind: Kind) -> Run | None:
@@ -116,6 +128,11 @@ class Audits:
         run.live.cancel.set()
         return True
 
+    def shifts(self) -> list[Shift]:
+        """The turns of the last counterfactual, as far as it has come."""
+        with self._lock:
+            return list(self._shifts)
+
     def verified(self, name: str) -> Verified | None:
         """What the last verification since the start of this server said of a ledger."""
         with self._lock:
@@ -124,7 +141,7 @@ class Audits:
     def checkpoint(self, name: str) -> tuple[str, SignedCheckpoint] | None:
         """The last checkpoint of a ledger in the folder that `arpm checkpoint` writes to, and its file."""
         # The name holds the place in the ledger and the time, so the last by name is the last.
-        for path in sorted(self._checkpoints.glob(f"{name}-*.json"), reverse=True):
+        for path in sorted(self.checkpoints.glob(f"{name}-*.json"), reverse=True):
             try:
                 return str(path), load(path)
             except ArpmError:
@@ -137,6 +154,7 @@ class Audits:
             for run in self._runs.values():
                 run.live.cancel.set()
             self._runs.clear()
+            self._shifts = []
 
     def close(self) -> None:
         """Stop every run and wait a moment for them."""
@@ -204,17 +222,19 @@ class Audits:
             "checkpoint": {"file": known[0], "seq": known[1].seq, "at": known[1].at} if known else None,
         }
 
-    def _replay(self, names: Sequence[str], depth: Depth, live: Live) -> None:
+    def _replay(self, names: Sequence[str], depth: Depth, model: str | None, live: Live) -> None:
         progress = _Progress(live, turns_in(self._service.logs, names))
         told = 0
+        backends = self._backends(live) if depth == "generation" else None
         with self._vectors(depth != "arithmetic") as embedder:
             for name in names:
                 started, error, turns = time.perf_counter(), None, list[TurnReplay]()
                 try:
-                    for turn in replayed(Past(self._service.logs, name, embedder), depth, embedder):
+                    past = Past(self._service.logs, name, embedder)
+                    for turn in replayed(past, depth, embedder, backends, model):
                         turns.append(turn)
                         progress.one_more()
-                        if not turn.same and told < MOST_TURNS:
+                        if (not turn.same or turn.reply is not None) and told < MOST_TURNS:
                             told += 1
                             live.tell("turn", _turn_row(turn))
                 except (ArpmError, OSError) as caught:
@@ -225,12 +245,16 @@ class Audits:
     def _counterfactual(self, names: Sequence[str], intervention: Intervention, live: Live) -> None:
         progress = _Progress(live, turns_in(self._service.logs, names))
         every = list[Shift]()
+        with self._lock:
+            self._shifts = every
         told = 0
+        backends = self._backends(live) if intervention.model else None
         with self._vectors(True) as embedder:
             assert embedder is not None
             for name in names:
                 try:
-                    for shift in shifts(Past(self._service.logs, name, embedder), intervention, embedder):
+                    past = Past(self._service.logs, name, embedder)
+                    for shift in shifts(past, intervention, embedder, backends):
                         every.append(shift)
                         progress.one_more()
                         if (shift.changed or shift.skipped) and told < MOST_TURNS:
@@ -241,6 +265,15 @@ class Audits:
         progress.tell()
         live.tell("summary", _summary_row(every, told))
 
+    def _check_model(self, model: str | None) -> None:
+        """Raises NotFoundError for a model that is not there, before anything begins."""
+        if model is not None:
+            self._service.models.sampling(model)
+
+    def _backends(self, live: Live) -> Callable[[str], Backend]:
+        """The service's models, which end a reply when the run is stopped."""
+        return lambda name: cast(Backend, _Stoppable(self._service.models.get(name), live.cancel))
+
     @contextmanager
     def _vectors(self, needed: bool) -> Iterator[Embedder | None]:
         """The service's own model on a copy of its vectors: it need not be loaded again, and nothing is added."""
@@ -248,6 +281,24 @@ class Audits:
         inner = model.inner if isinstance(model, CachedEmbedder) else model
         with recorded_vectors(self._service.settings, needed=needed, model=inner) as embedder:
             yield embedder
+
+
+class _Stoppable:
+    """A model whose reply ends, and with it the run, when somebody stops the run."""
+
+    def __init__(self, inner: Backend, stop: threading.Event) -> None:
+        self._inner = inner
+        self._stop = stop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def generate(self, request: GenerationRequest, on_text: OnText, cancel: threading.Event) -> Generation:
+        done = self._inner.generate(request, on_text, self._stop)
+        # What was cut off says nothing about the turn.
+        if self._stop.is_set():
+            raise _StoppedError
+        return done
 
 
 class _Progress:
@@ -321,6 +372,7 @@ def _turn_row(turn: TurnReplay) -> dict[str, Any]:
         "disagreements": [asdict(item) for item in turn.disagreements[:MOST_DISAGREEMENTS]],
         "more": max(len(turn.disagreements) - MOST_DISAGREEMENTS, 0),
         "skipped": list(turn.skipped),
+        "reply": turn.reply,
     }
 
 
@@ -338,7 +390,9 @@ def _timeline_row(name: str, turns: Sequence[TurnReplay], error: str | None, sec
 
 def _shift_row(shift: Shift) -> dict[str, Any]:
     row = asdict(shift)
-    del row["reply_before"], row["reply_after"]
+    if shift.reply_after is None:
+        # Nobody answered again, so there is nothing to hold the recorded reply against.
+        row["reply_before"] = None
     return {**row, "overlap": _by_cut(shift.overlap), "changed": shift.changed}
 
 

@@ -1,7 +1,8 @@
 // What does not follow from a record: by place in the record, and turn by turn.
 
+import { api } from "../api.js";
 import { el } from "../dom.js";
-import { short, table, timelineName, turnLink } from "./parts.js";
+import { failure, short, table, timelineName, turnLink, turnWays } from "./parts.js";
 import { words } from "./strings.js";
 
 /** How many turns are opened into their own tables. */
@@ -44,7 +45,7 @@ function oneTurn(turn, open) {
     "details",
     { open },
     el("summary", {}, name, " ", el("span", { class: "hint number" }, `(${turn.disagreements.length + turn.more})`)),
-    el("p", {}, turnLink(turn.timeline, turn.event, turn.round), " ", el("span", { class: "hint number" }, words.eventNumber(turn.seq))),
+    el("p", {}, turn.round ? turnWays(turn.timeline, turn.event, turn.round) : words.none, " ", el("span", { class: "hint number" }, words.eventNumber(turn.seq))),
     table(name, Object.entries(words.disagreementHeads), rows),
     turn.more ? el("p", { class: "hint" }, words.moreDisagreements(turn.more)) : null,
   );
@@ -61,4 +62,40 @@ export function reasons(turns) {
     el("h3", {}, words.reasons),
     el("ul", {}, [...counts].map(([reason, count]) => el("li", {}, words.reasonCount(reason, count)))),
   );
+}
+
+/** Turns that a model answered again: its reply beside the recorded one, which is fetched when it is asked for. */
+export function answeredAgain(turns) {
+  return el(
+    "ul",
+    { class: "plain opened-turns" },
+    turns.slice(0, OPENED).map((turn) => el("li", {}, bothReplies(turn))),
+  );
+}
+
+function bothReplies({ timeline, event, round, reply }) {
+  const recorded = el("div", { class: "reply-side" }, el("h4", {}, words.recordedReply), el("p", { class: "hint" }, words.loading));
+  const details = el(
+    "details",
+    {},
+    el("summary", {}, `${timelineName(timeline)}, ${words.round(round)}: `, el("span", { class: "words" }, short(reply))),
+    el("p", {}, turnWays(timeline, event, round)),
+    el(
+      "div",
+      { class: "sides" },
+      recorded,
+      el("div", { class: "reply-side" }, el("h4", {}, words.newReply), el("p", { class: "words", dir: "auto" }, reply)),
+    ),
+  );
+  details.addEventListener("toggle", () => showRecorded(recorded, event), { once: true });
+  return details;
+}
+
+async function showRecorded(node, event) {
+  try {
+    const { turn } = await api.turn(event);
+    node.lastChild.replaceWith(el("p", { class: "words", dir: "auto" }, turn.response ?? words.erased));
+  } catch (error) {
+    node.lastChild.replaceWith(failure(error, () => showRecorded(node, event)));
+  }
 }

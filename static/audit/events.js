@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { el } from "../dom.js";
-import { button, facts, failure, hash, mark, tellFailure, turnLink, when } from "./parts.js";
+import { button, facts, failure, hash, link, mark, memoryLinks, tellFailure, turnLink, turnWays, when } from "./parts.js";
 import { words } from "./strings.js";
 
 const TURNS = new Set(["turn", "turn_failed"]);
@@ -59,11 +59,19 @@ function row(ledger, event) {
 async function open(details, ledger, event) {
   const names = Object.entries(words.fields);
   details.append(facts(names.map(([name, text]) => [text, event[name] === null ? null : el("code", {}, String(event[name]))])));
+  if (event.id && !event.problem) details.append(ways(ledger, event));
   if (event.problem) details.append(el("p", { class: "warning" }, words.damagedLine(event.problem)));
   if (event.erased) return details.append(el("p", { class: "hint" }, words.erased));
   const body = el("div", { "aria-busy": "true" }, el("p", { class: "hint" }, words.loading));
   details.append(body);
   await load(body, ledger, event);
+}
+
+/** What can be done with an event: prove that it is there; with a turn, all that can be done with a turn. */
+function ways(ledger, event) {
+  const prove = link({ tab: "checkpoints", event: event.id }, words.proveThis);
+  const turn = TURNS.has(event.kind) && event.round && !event.erased ? turnWays(ledger, event.id, event.round, "chat") : null;
+  return el("p", { class: "ways" }, prove, turn);
 }
 
 async function load(node, ledger, event) {
@@ -72,10 +80,17 @@ async function load(node, ledger, event) {
     const { body } = events[0] ?? {};
     // Long records scroll within their box, which the keyboard must reach.
     const text = el("pre", { tabIndex: 0, "aria-label": words.body, role: "region" }, JSON.stringify(body, null, 1));
-    node.replaceChildren(...(body ? [el("h3", {}, words.body), text] : []));
+    node.replaceChildren(...(body ? [shownMemories(ledger, body), el("h3", {}, words.body), text].filter(Boolean) : []));
   } catch (error) {
     node.replaceChildren(failure(error, () => load(node, ledger, event)));
   } finally {
     node.removeAttribute("aria-busy");
   }
+}
+
+/** The memories that a turn's prompt showed. */
+function shownMemories(ledger, body) {
+  if (!Array.isArray(body.evidence) || !body.evidence.length || !ledger.startsWith("t-")) return null;
+  const items = body.evidence.map(({ memory, label }) => el("li", {}, el("strong", {}, label), " ", memoryLinks(ledger, memory)));
+  return el("section", {}, el("h3", {}, words.evidence), el("ul", { class: "plain" }, items));
 }

@@ -2,10 +2,10 @@
 
 import { api } from "../api.js";
 import { el, fill } from "../dom.js";
-import { addressOf, go, place } from "./address.js";
+import { go, place } from "./address.js";
 import { byTurn } from "./differences.js";
 import { eventList } from "./events.js";
-import { button, choice, facts, failure, hash, mark, table, tell, when } from "./parts.js";
+import { button, choice, facts, failure, hash, link, mark, table, tell, when } from "./parts.js";
 import { runPart } from "./run.js";
 import { page } from "./state.js";
 import { words } from "./strings.js";
@@ -52,7 +52,7 @@ export async function ledgersSection(section) {
     el("div", { class: "row wrap" }, start, run.node),
     overview,
     findings,
-    opened ? await eventsOf(opened) : el("p", { class: "hint" }, words.checkpointHelp),
+    opened ? await eventsOf(opened) : el("p", { class: "hint" }, words.checkpointHelp, " ", link({ tab: "checkpoints" }, words.toCheckpoints)),
   );
   draw();
   if (runs.verify) run.follow();
@@ -63,16 +63,6 @@ const nameOf = (row) =>
 
 function toAll() {
   return link({ ledger: "", kind: "" }, words.backToLedgers);
-}
-
-/** A link within the page: it can be copied and opened elsewhere. */
-function link(changes, text) {
-  const act = (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    go(changes);
-  };
-  return el("a", { href: addressOf(changes), onclick: act }, text);
 }
 
 const stateOf = (row) => (row.damage ? "disagrees" : (row.verified?.state ?? "none"));

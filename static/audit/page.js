@@ -3,7 +3,11 @@
 import { api } from "../api.js";
 import { byId, el, fill } from "../dom.js";
 import { TABS, addressOf, go, place, startAddress } from "./address.js";
+import { checkpointsSection } from "./checkpoints.js";
+import { diffSection } from "./diff.js";
+import { exportsSection } from "./exports.js";
 import { ledgersSection } from "./ledgers.js";
+import { livesSection } from "./lives.js";
 import { failure, tell, tellFailure } from "./parts.js";
 import { replaySection } from "./replay.js";
 import { reviewSection } from "./review.js";
@@ -14,11 +18,17 @@ import { whatifSection } from "./whatif.js";
 
 const SECTIONS = {
   ledgers: ledgersSection,
+  checkpoints: checkpointsSection,
   replay: replaySection,
   whatif: whatifSection,
+  diff: diffSection,
+  lives: livesSection,
   review: reviewSection,
   statistics: statisticsSection,
+  exports: exportsSection,
 };
+// These are of all ledgers, those of documents too.
+const OF_ALL = ["ledgers", "checkpoints"];
 const view = byId("view");
 let shown = new AbortController();
 
@@ -42,7 +52,7 @@ async function show() {
     // A node of its own, so that a slow answer for an earlier section has nowhere to appear.
     const section = el("section", { class: tab }, el("p", { class: "hint" }, words.loading));
     fill(view, section);
-    if (!chosen && tab !== "ledgers") return fill(section, noTimeline());
+    if (!chosen && !OF_ALL.includes(tab)) return fill(section, noTimeline());
     await SECTIONS[tab](section);
     if (!signal.aborted) document.body.dataset.ready = tab;
   } catch (error) {
@@ -63,17 +73,19 @@ function showHead() {
   );
   fill(byId("timeline"), options.length ? options : el("option", { value: "" }, words.noTimeline));
   byId("timeline").disabled = !options.length;
-  // Ledgers are of all timelines, and of documents.
-  byId("timeline").closest("label").hidden = tab === "ledgers";
-  document.title = words.title(words.tabs[tab], tab === "ledgers" ? "" : page.timeline?.title || page.timeline?.character);
+  byId("timeline").closest("label").hidden = OF_ALL.includes(tab);
+  document.title = words.title(words.tabs[tab], OF_ALL.includes(tab) ? "" : page.timeline?.title || page.timeline?.character);
   for (const link of byId("views").children) {
     const isChosen = link.id === `tab-${tab}`;
     link.setAttribute("aria-selected", String(isChosen));
     link.tabIndex = isChosen ? 0 : -1;
-    link.href = addressOf({ tab: link.id.slice(4), ledger: "" });
+    link.href = addressOf(toTab(link));
   }
   view.setAttribute("aria-labelledby", `tab-${tab}`);
 }
+
+/** Where a tab leads: to the beginning of its section. */
+const toTab = (link) => ({ tab: link.id.slice(4), ledger: "", kind: "", event: "", first: "", second: "", memory: "" });
 
 /** Tabs are links: they can be copied and opened elsewhere. Arrow keys move between them, as readers expect of tabs. */
 function makeTabs() {
@@ -82,7 +94,7 @@ function makeTabs() {
     const link = event.target.closest("a");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    go({ tab: link.id.slice(4), ledger: "" });
+    go(toTab(link));
   });
   byId("views").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1, " ": 0 }[event.key];
@@ -100,7 +112,7 @@ function makeTabs() {
 byId("timeline").addEventListener("change", (event) => {
   // What was said of another timeline does not stand above this one.
   byId("notices").replaceChildren();
-  go({ timeline: event.target.value, turn: "" });
+  go({ timeline: event.target.value, turn: "", memory: "", first: "", second: "" });
 });
 byId("skip").addEventListener("click", (event) => {
   // Its address would take the timeline's place.

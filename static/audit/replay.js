@@ -2,7 +2,7 @@
 
 import { api } from "../api.js";
 import { el, fill } from "../dom.js";
-import { byPlace, byTurn, reasons } from "./differences.js";
+import { answeredAgain, byPlace, byTurn, reasons } from "./differences.js";
 import { button, choice, table, tell, timelineName, timelinesChoice } from "./parts.js";
 import { runPart, soon } from "./run.js";
 import { page } from "./state.js";
@@ -11,11 +11,14 @@ import { words } from "./strings.js";
 /** Show the replay of the open timeline or all, and the last one that ran. */
 export async function replaySection(section) {
   const { signal } = page;
-  const { runs } = await api.auditLedgers();
+  const [{ runs }, { models }] = await Promise.all([api.auditLedgers(), api.models()]);
   if (signal.aborted) return;
   const outcome = el("div", { class: "outcome" }, el("p", { class: "empty" }, words.nothingRun));
   const start = el("button", { class: "primary" }, words.replay);
-  const depths = choice(words.depth, "depth", Object.entries(words.depths), runs.replay?.asked.depth ?? "retrieval");
+  const depths = choice(words.depth, "depth", Object.entries(words.depths), runs.replay?.asked.depth ?? "retrieval", showModel);
+  const names = [["", words.recordedModel], ...models.map(({ name }) => [name, name])];
+  const model = choice(words.model, "model", names, runs.replay?.asked.model ?? "");
+  const slow = el("p", { class: "hint" }, words.generationHelp);
   const which = timelinesChoice("which");
   let timelines = [];
   let turns = [];
@@ -37,14 +40,22 @@ export async function replaySection(section) {
       if (how === "done") tell(verdict(timelines));
     },
   });
-  const form = el("form", { class: "row wrap asking" }, which, depths, start);
+  const depth = () => depths.querySelector("select").value;
+  /** Only at the depth of generation does a model answer. */
+  function showModel() {
+    model.hidden = slow.hidden = depth() !== "generation";
+  }
+  const form = el("form", { class: "row wrap asking" }, which, depths, model, start);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (start.disabled) return;
     const all = which.querySelector("select").value === "all";
-    run.begin({ timelines: all ? [] : [page.timeline.id], depth: depths.querySelector("select").value });
+    const given = { timelines: all ? [] : [page.timeline.id], depth: depth() };
+    const chosen = model.querySelector("select").value;
+    run.begin(chosen && given.depth === "generation" ? { ...given, model: chosen } : given);
   });
-  fill(section, el("p", { class: "hint" }, words.replayHelp), form, run.node, outcome);
+  showModel();
+  fill(section, el("p", { class: "hint" }, words.replayHelp), form, slow, run.node, outcome);
   if (runs.replay) run.follow();
 }
 
@@ -63,6 +74,7 @@ function results(timelines, turns) {
   if (!timelines.length && !turns.length) return [];
   const skipped = sum(timelines, "skipped");
   const differing = turns.filter(({ disagreements }) => disagreements.length);
+  const again = turns.filter(({ reply }) => typeof reply === "string");
   const rows = timelines.map((row) => ({
     timeline: timelineName(row.timeline),
     turns: words.number(row.turns),
@@ -82,6 +94,7 @@ function results(timelines, turns) {
       ? table(words.replayTitle, Object.entries(words.replayHeads), rows, ["turns", "same", "different", "skipped", "speed"])
       : null,
     differing.length ? [el("h3", {}, words.byPlace), byPlace(differing), el("h3", {}, words.byTurn), byTurn(differing)] : null,
+    again.length ? [el("h3", {}, words.answeredAgain(again.length)), el("p", { class: "hint" }, words.answeredHelp), answeredAgain(again)] : null,
     reasons(turns),
   ];
 }

@@ -1,7 +1,7 @@
 // One reply with its question, its evidence, and the form that marks it. By mouse, or by keys alone while it has the focus.
 
 import { el } from "../dom.js";
-import { button, choice, when } from "./parts.js";
+import { button, choice, memoryLinks, turnWays, when } from "./parts.js";
 import { words } from "./strings.js";
 
 const QUESTIONS = ["support", "correct"];
@@ -93,12 +93,13 @@ export function reviewForm(view, mine, { save, move }) {
 
   card.append(
     el("header", { class: "hint" }, words.round(turn.round), " · ", when(turn.at), " · ", turn.model),
+    el("p", {}, turnWays(record.timeline, record.id, turn.round)),
     mine ? el("p", { class: "hint" }, words.mine(mine)) : "",
     said(words.question, turn.message, "user"),
     said(words.answer, turn.response),
     el("h3", {}, words.evidence),
     evidence.length
-      ? el("ol", { class: "plain shown-evidence" }, evidence.map((item) => shownEvidence(item, record.body.cited.includes(item.label), take)))
+      ? el("ol", { class: "plain shown-evidence" }, evidence.map((item) => shownEvidence(record.timeline, item, record.body.cited.includes(item.label), take)))
       : el("p", { class: "hint" }, words.noEvidence),
     form,
   );
@@ -131,7 +132,7 @@ function verdicts(question, chosen) {
   );
 }
 
-function shownEvidence(item, isCited, take) {
+function shownEvidence(timeline, item, isCited, take) {
   return el(
     "li",
     {},
@@ -143,5 +144,6 @@ function shownEvidence(item, isCited, take) {
       button(words.quoteThis, () => take(item), { class: "quiet", "aria-label": words.quoteNamed(item.label) }),
     ),
     el("p", { class: "words" }, item.text),
+    el("p", {}, memoryLinks(timeline, item.memory)),
   );
 }

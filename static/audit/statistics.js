@@ -1,9 +1,9 @@
 // Statistics: how models behaved, by model and stage, each number with what it means.
 
-import { api } from "../api.js";
+import { api, files } from "../api.js";
 import { bar, el, fill } from "../dom.js";
 import { go, place } from "./address.js";
-import { choice, share, table, timelineName, timelinesChoice } from "./parts.js";
+import { choice, plot, room, share, table, timelineName, timelinesChoice } from "./parts.js";
 import { page } from "./state.js";
 import { words } from "./strings.js";
 
@@ -14,8 +14,9 @@ export async function statisticsSection(section) {
   const chosen = stage || "session";
   const stages = { session: words.stages.session, ...words.stages };
   if (!stages[chosen]) stages[chosen] = words.otherStage(chosen);
+  const query = { stage: chosen, timeline: of === "all" ? "" : page.timeline.id };
   const [found, { sessions }] = await Promise.all([
-    api.auditStatistics({ stage: chosen, timeline: of === "all" ? "" : page.timeline.id }),
+    api.auditStatistics(query),
     api.timeline(page.timeline.id, undefined, 1),
   ]);
   if (signal.aborted) return;
@@ -32,6 +33,7 @@ export async function statisticsSection(section) {
     ),
     found.damaged.map(({ name, message }) => el("p", { class: "warning" }, words.damagedStatistics(name, message))),
     found.rows.length ? tables(found.rows.map((row) => ({ ...row, stage: stageName(row.stage, sessions) }))) : el("p", { class: "empty" }, words.noStatistics),
+    found.rows.length ? figures(found.rows, query) : null,
     found.erased ? el("p", { class: "hint" }, words.notCounted(found.erased)) : null,
     found.other_imports ? el("p", { class: "hint" }, words.otherImports(found.other_imports)) : null,
   );
@@ -47,13 +49,33 @@ function stageName(stage, sessions) {
   return named.replace(/^t-[0-9a-f]{12}/, (id) => `${timelineName(id)},`);
 }
 
+/** How many rows the server draws. */
+const DRAWN = 40;
+
+function figures(rows, query) {
+  const captions = Object.entries(words.statisticsPlots);
+  return el(
+    "section",
+    {},
+    el("h2", {}, words.plots),
+    el("p", { class: "hint" }, words.plotRows(Math.min(rows.length, DRAWN), rows.length)),
+    captions.map(([of, caption]) => plot("statistics", { ...query, of }, caption, words.statisticsPlotText(caption, rows.length))),
+    el(
+      "p",
+      { class: "ways" },
+      el("a", { href: files.statistics(query), download: "" }, words.saveTable),
+      el("a", { href: files.statistics({ ...query, published: 1 }), download: "" }, words.savePublished),
+    ),
+  );
+}
+
 function tables(rows) {
   return [behaviour(rows), needs(rows), violations(rows)];
 }
 
 function behaviour(rows) {
   const longest = Math.max(...rows.map((row) => row.analysis_mean ?? 0), 1);
-  const figures = Object.keys(words.statisticsHeads).filter((name) => !["stage", "model", "analysis_mean", "admission_rate"].includes(name));
+  const figures = Object.keys(words.statisticsHeads).filter((name) => !["stage", "model", "analysis_mean", "admission_rate", "adherence_rate"].includes(name));
   const cells = rows.map((row) => ({
     ...Object.fromEntries(Object.keys(words.statisticsHeads).map((name) => [name, said(row[name])])),
     stage: row.stage,
@@ -63,13 +85,9 @@ function behaviour(rows) {
     analysis_median: row.analysis_median === null ? words.none : words.number(Math.round(row.analysis_median)),
     repaired: words.repairs(sum(row.repairs_fixed), sum(row.repairs_tried)),
     admission_rate: row.admission_rate === null ? words.none : share(row.admission_rate),
+    adherence_rate: row.adherence_rate === null ? words.none : share(row.adherence_rate),
   }));
   return room(words.statisticsCaption, Object.entries(words.statisticsHeads), cells, figures);
-}
-
-/** A table that may be wider than the page: it scrolls by itself, and the keyboard can reach it. */
-function room(caption, ...given) {
-  return el("div", { class: "table-room", tabIndex: 0, role: "region", "aria-label": caption }, table(caption, ...given));
 }
 
 const measure = (value, longest) =>

@@ -5,8 +5,7 @@ import { el, fill } from "../dom.js";
 import { control, facts as settingFacts } from "../panel/control.js";
 import { inStages, range, read, shown } from "../panel/values.js";
 import { words as panelWords } from "../panel/strings.js";
-import { memoryAddress } from "./address.js";
-import { choice, facts, share, table, timelineName, timelinesChoice, turnLink } from "./parts.js";
+import { choice, facts, memoryLinks, plot, share, table, timelineName, timelinesChoice, turnWays } from "./parts.js";
 import { runPart, soon } from "./run.js";
 import { page } from "./state.js";
 import { words } from "./strings.js";
@@ -14,6 +13,7 @@ import { words } from "./strings.js";
 /** What is changed, as it was put in; kept while the page is open. */
 let changes = {};
 let preset = "";
+let model = "";
 
 /** How many turns are listed at once. */
 const LISTED = 100;
@@ -21,7 +21,7 @@ const LISTED = 100;
 /** Show the form, and the last question that was asked. */
 export async function whatifSection(section) {
   const { signal } = page;
-  const [{ runs }, { presets, settings }] = await Promise.all([api.auditLedgers(), api.presets()]);
+  const [{ runs }, { presets, settings }, { models }] = await Promise.all([api.auditLedgers(), api.presets(), api.models()]);
   if (signal.aborted) return;
   const outcome = el("div", { class: "outcome" }, el("p", { class: "empty" }, words.nothingAsked));
   const error = el("p", { class: "alarm", role: "alert" });
@@ -30,6 +30,10 @@ export async function whatifSection(section) {
   const titles = presets.map(({ name }) => [name, panelWords.titles[name] ?? name]);
   const presetChoice = choice(words.preset, "preset", [["", words.recordedConfig], ...titles], preset, (chosen) => {
     preset = chosen;
+  });
+  const names = [["", words.noModel], ...models.map(({ name }) => [name, name])];
+  const modelChoice = choice(words.alsoModel, "model", names, model, (name) => {
+    model = name;
   });
   const chosen = el("div", { class: "chosen-settings" });
   const asked = el("p", { class: "hint" });
@@ -55,6 +59,7 @@ export async function whatifSection(section) {
 
   function tellAsked(given) {
     const list = Object.entries(given.changes ?? {}).map(([name, value]) => `${name} = ${shown(value)}`);
+    if (given.model) list.push(words.askedModel(given.model));
     asked.textContent = words.asked(given.preset && (panelWords.titles[given.preset] ?? given.preset), list);
   }
 
@@ -110,7 +115,7 @@ export async function whatifSection(section) {
   const form = el(
     "form",
     { class: "asking-form" },
-    el("div", { class: "row wrap asking" }, which, presetChoice),
+    el("div", { class: "row wrap asking" }, which, presetChoice, modelChoice),
     chosen,
     error,
     el("div", { class: "row" }, start),
@@ -120,12 +125,13 @@ export async function whatifSection(section) {
     if (start.disabled) return;
     const values = Object.entries(changes).map(([name, raw]) => [name, read(settings.find((item) => item.name === name), raw)]);
     const wrong = values.find(([, { error: problem }]) => problem);
-    error.textContent = wrong ? words.unusable : preset || values.length ? "" : words.nothingChanged;
+    error.textContent = wrong ? words.unusable : preset || model || values.length ? "" : words.nothingChanged;
     if (wrong) return chosen.querySelector(`#what-${wrong[0]}`).focus();
     if (error.textContent) return presetChoice.querySelector("select").focus();
     const all = which.querySelector("select").value === "all";
     const given = { timelines: all ? [] : [page.timeline.id], changes: Object.fromEntries(values.map(([name, { value }]) => [name, value])) };
     if (preset) given.preset = preset;
+    if (model) given.model = model;
     tellAsked(given);
     run.begin(given);
   });
@@ -142,6 +148,7 @@ export async function whatifSection(section) {
 function results(found, whole, errors) {
   return [
     whole ? [el("h2", {}, words.totals), totals(whole)] : null,
+    whole && whole.turns > whole.skipped ? changesPlot(whole) : null,
     errors.map(({ timeline, error }) => el("p", { class: "warning" }, words.brokeOff(timelineName(timeline), error))),
     whole && !found.length ? el("p", { class: "empty" }, words.noneChange) : null,
     found.length ? [el("h2", {}, words.changedTurns), shiftTable(found)] : null,
@@ -166,6 +173,18 @@ function totals(whole) {
   ]);
 }
 
+// The picture is of the last run: another address for each, and drawn once for it.
+const picture = { run: 0, of: null, node: null };
+
+function changesPlot(whole) {
+  if (picture.of !== whole) {
+    picture.run += 1;
+    const node = plot("counterfactual", { run: picture.run }, words.changesPlot, words.changesPlotText(whole));
+    Object.assign(picture, { of: whole, node });
+  }
+  return picture.node;
+}
+
 const shareInWords = (value) =>
   el("span", {}, share(value), el("span", { class: "hint" }, words.shareWords(value)));
 
@@ -176,8 +195,8 @@ function rho(value) {
 
 function shiftTable(found) {
   const rows = found.slice(0, LISTED).map((shift) => ({
-    turn: [timelineName(shift.timeline), ", ", turnLink(shift.timeline, shift.event, shift.round)],
-    message: el("div", {}, el("p", { class: "words clipped" }, shift.message), which(shift)),
+    turn: el("span", {}, timelineName(shift.timeline), ", ", turnWays(shift.timeline, shift.event, shift.round)),
+    message: el("div", {}, el("p", { class: "words clipped" }, shift.message), which(shift), replies(shift)),
     ...(shift.skipped
       ? { lost: el("span", { class: "hint" }, words.skippedBecause(shift.skipped)) }
       : {
@@ -206,8 +225,20 @@ function which(shift) {
       "ul",
       { class: "plain" },
       items.map(([sign, word, memory]) =>
-        el("li", {}, `${sign} ${word} `, el("a", { href: memoryAddress(shift.timeline, memory) }, memory)),
+        el("li", {}, `${sign} ${word} `, memoryLinks(shift.timeline, memory)),
       ),
     ),
+  );
+}
+
+/** Both replies, where another model answered too. */
+function replies({ reply_before: before, reply_after: after }) {
+  if (typeof after !== "string") return null;
+  const side = (name, text) => el("div", { class: "reply-side" }, el("h3", {}, name), el("p", { class: "words", dir: "auto" }, text));
+  return el(
+    "details",
+    { class: "which" },
+    el("summary", { class: "hint" }, words.bothReplies),
+    el("div", { class: "sides" }, side(words.recordedReply, before ?? words.erased), side(words.newReply, after)),
   );
 }

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from arpm.audit.plots import save
-from arpm.audit.plots_statistics import analysis_lengths, protocol_shares
+from arpm.audit.plots_statistics import analysis_lengths, protocol_shares, rolling_adherence
 from arpm.audit.reading import read_timelines
-from arpm.audit.statistics import PUBLISHED, Row, columns, observed, published_rows, summarised
+from arpm.audit.statistics import PUBLISHED, Observation, Row, columns, observed, published_rows, summarised
 from arpm.erasure import erase, of_memories, reach
 from arpm.generation.base import GenerationError
 from arpm.importers.arpm_logs import LogFile, read_arpm_logs
@@ -98,6 +98,28 @@ class TestOfTurns:
         assert (row.citations_valid, row.citations_unknown, row.citations_absent) == (2, 0, 2)
         assert row.needs == {"knowledge": 0, "experience": 1, "both": 1, "none": 3, "unclear": 0}
         assert (row.admitted, row.admission_rate) == (5, 1.0)
+
+    def test_instructions_kept_are_a_share_of_those_that_could_be_checked(self, tmp_path: Path) -> None:
+        script = [reply("Oh."), reply("No."), reply("Of course, Lin."), reply("Once more.")]
+        with open_service(tmp_path, ScriptedBackend(script)) as service:
+            timeline = service.create_timeline("Lin", "Mei").id
+            service.turn(timeline, "One.")
+            service.timeline(timeline).add_instruction("Always start with the letter O.")
+            service.timeline(timeline).add_instruction("Always be kind.")
+            first = service.turn(timeline, "Two.")
+            service.turn(timeline, "Two.", replaces=first.id)
+            service.turn(timeline, "Three.")
+        row = rows_of(tmp_path)[0]
+        assert (row.instructions_kept, row.instructions_broken, row.instructions_unchecked) == (2, 0, 2)
+        assert row.adherence_rate == 1.0
+        every = rows_of(tmp_path, every=True)[0]
+        assert (every.instructions_kept, every.instructions_broken, every.adherence_rate) == (2, 1, 0.6667)
+        assert dict(columns(row))["adherence_rate"] == 1.0
+
+    def test_no_instruction_gives_no_rate(self, tmp_path: Path) -> None:
+        conversation(tmp_path)
+        row = rows_of(tmp_path)[0]
+        assert (row.instructions_kept, row.adherence_rate) == (0, None)
 
     def test_lengths_are_those_of_the_words_between_the_tags(self, tmp_path: Path) -> None:
         with open_service(tmp_path, ScriptedBackend([reply("a", check="x"), reply("b", check="x" * 41)])) as service:
@@ -269,6 +291,12 @@ class TestCommandLine:
         assert "there is no timeline 't-x'" in arpm("stats", "t-x", code=1).stderr
         assert "No model has replied" in arpm("--logs", str(arpm.folder), "stats").stderr
 
+    def test_draws_instructions_kept(self, arpm: Arpm, tmp_path: Path) -> None:
+        conversation(tmp_path / "logs")
+        file = tmp_path / "kept.svg"
+        arpm("--logs", str(tmp_path / "logs"), "stats", "--plot-adherence", str(file))
+        assert "<svg" in file.read_text("utf-8")
+
 
 def test_plots_bear_any_model_name(tmp_path: Path) -> None:
     """Bug class: a Chinese name or a dollar sign in a label is a warning or an error of the plotter."""
@@ -276,8 +304,21 @@ def test_plots_bear_any_model_name(tmp_path: Path) -> None:
     observations = [one for name in names for one in _named(tmp_path / name[:1], name)]
     rows = summarised(observations, "all")
     assert len(rows) == 4
-    for number, figure in enumerate((protocol_shares(rows), analysis_lengths(rows), protocol_shares([]))):
+    figures = (protocol_shares(rows), analysis_lengths(rows), protocol_shares([]), rolling_adherence(observations))
+    for number, figure in enumerate(figures):
         save(figure, tmp_path / f"{number}.png")
+
+
+def test_the_curve_of_instructions_kept_looks_back_on_the_last_replies(tmp_path: Path) -> None:
+    kept = [("kept",), ("broken", "kept"), ("unchecked",), (), ("broken",)]
+    observations = [
+        Observation("t", "s", round, "plain", instructions=verdicts) for round, verdicts in enumerate(kept, 1)
+    ]
+    observations.append(Observation("t", "s", 6, "other", instructions=("kept",)))
+    observations.append(Observation("t", "s", 6, "other", replaced=True, instructions=("broken",)))
+    plain, other = rolling_adherence(observations, last=2).axes[0].lines
+    assert plain.get_xydata().tolist() == [[1, 1.0], [2, pytest.approx(2 / 3)], [5, pytest.approx(1 / 3)]]
+    assert other.get_xydata().tolist() == [[6, 1.0]]
 
 
 def _named(logs: Path, model: str) -> Any:

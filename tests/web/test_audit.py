@@ -172,7 +172,9 @@ class TestVerify:
         site, timeline = told
         path = ledger_of(site, timeline)
         signed = sign(read_chain(path), Ed25519PrivateKey.generate(), SystemClock().now())
-        write_new(tmp_path / f"{timeline}-{signed.seq:06}-20260101T000000.json", signed.encoded())
+        folder = tmp_path / "checkpoints"
+        folder.mkdir()
+        write_new(folder / f"{timeline}-{signed.seq:06}-20260101T000000.json", signed.encoded())
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
         audits = Audits(site.service, tmp_path)
         happened = [item for item in audits.verify([timeline]).follow(5) if item is not None]

@@ -1,10 +1,14 @@
-"""The audit page in a real browser: verify, replay, what if, review by the keyboard alone, statistics."""
+"""The audit page in a real browser: ledgers, replay, what if, review by the keyboard alone, statistics, getting around.
+
+Checkpoints, comparing, the lives of memories and exports are in `test_audit_page_more`.
+"""
 
 from __future__ import annotations
 
 import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +24,7 @@ from tests.web.support import Site
 from tests.web.test_accessibility import look
 
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
-TABS = ("ledgers", "replay", "whatif", "review", "statistics")
+TABS = ("ledgers", "checkpoints", "replay", "whatif", "diff", "lives", "review", "statistics", "exports")
 
 pytestmark = needs_chromium
 
@@ -44,6 +48,16 @@ def opened(visit: Opener, site: Site, timeline: str, tab: str, *given: Any, more
     return page
 
 
+def drawn(page: Page, count: int) -> None:
+    """So many pictures are shown, each with words for whoever cannot see it."""
+    pictures = page.locator(".plot img")
+    expect(pictures).to_have_count(count)
+    for picture in pictures.all():
+        expect(picture).to_have_js_property("complete", True)
+        assert picture.evaluate("node => node.naturalWidth") > 100
+        assert len(picture.get_attribute("alt") or "") > 20
+
+
 class TestEmpty:
     @pytest.mark.parametrize("tab", TABS)
     def test_every_tab_teaches(self, serve: Starter, visit: Opener, tab: str) -> None:
@@ -54,7 +68,13 @@ class TestEmpty:
     def test_a_timeline_without_replies(self, serve: Starter, visit: Opener) -> None:
         site = serve()
         timeline = site.timeline()
-        for tab, words in (("review", "no reply yet"), ("statistics", "No model has replied")):
+        for tab, words in (
+            ("review", "no reply yet"),
+            ("statistics", "No model has replied"),
+            ("lives", "No turn of this timeline had a memory"),
+            ("diff", "Nothing is compared yet"),
+            ("exports", "Nothing was exported yet"),
+        ):
             expect(opened(visit, site, timeline, tab).locator("#view")).to_contain_text(words)
 
 
@@ -127,6 +147,23 @@ class TestReplay:
         expect(outcome).to_contain_text("1 turn: the record was erased")
         look(page, "disagreements")
 
+    def test_a_model_answers_again_beside_what_was_recorded(self, told: tuple[Site, str], visit: Opener) -> None:
+        page = opened(visit, *told, "replay")
+        expect(page.get_by_label("Model")).to_be_hidden()
+        page.get_by_label("How deep").select_option("generation")
+        page.get_by_label("Model").select_option("scripted")
+        page.get_by_role("button", name="Replay", exact=True).click()
+        expect(page.locator(".outcome")).to_contain_text("Answered again: 3 turns")
+        page.locator(".opened-turns details:has(.sides) > summary").first.click()
+        sides = page.locator(".sides").first
+        expect(sides.locator(".reply-side").first).to_contain_text("In the boat house.")
+        expect(sides.locator(".reply-side").last).to_contain_text("Blue.")
+        look(page, "answered again")
+        page.reload()
+        # The run is still there, and so is what it was asked with.
+        expect(page.get_by_label("Model")).to_have_value("scripted")
+        expect(page.locator(".outcome")).to_contain_text("Answered again: 3 turns")
+
     def test_progress_and_a_stop_by_the_escape_key(
         self, told: tuple[Site, str], visit: Opener, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -164,10 +201,21 @@ class TestWhatIf:
         expect(page.locator(".outcome")).to_contain_text("Where is my canoe?")
         page.locator(".which summary").first.click()
         expect(page.locator(".which a").first).to_have_attribute("href", re.compile("^/memory"))
+        drawn(page, 1)
         look(page, "what if")
         page.reload()
         expect(page.locator("#view")).to_contain_text("Asked: knowledge_enabled = off")
         expect(page.locator(".outcome")).to_contain_text("Where is my canoe?")
+
+    def test_another_model_answers_beside_the_recorded_reply(self, told: tuple[Site, str], visit: Opener) -> None:
+        page = opened(visit, *told, "whatif")
+        page.locator("#preset").select_option("G")
+        page.get_by_label("Also answer with").select_option("scripted")
+        page.get_by_role("button", name="Ask").click()
+        expect(page.locator("#view")).to_contain_text("answered by scripted")
+        page.get_by_text("Both replies").first.click()
+        expect(page.locator(".reply-side").first).to_contain_text("In the boat house.")
+        look(page, "what if, with a model")
 
     def test_a_value_that_cannot_be_used_is_pointed_at(self, told: tuple[Site, str], visit: Opener) -> None:
         page = opened(visit, *told, "whatif")
@@ -261,7 +309,16 @@ class TestStatistics:
         expect(page).to_have_url(re.compile("stage=all"))
         page.get_by_label("Which timelines").select_option("all")
         expect(page.locator("#view table").first).to_contain_text("scripted-1")
+        drawn(page, 2)
         look(page, "statistics")
+
+    def test_tables_are_saved_as_files(self, told: tuple[Site, str], visit: Opener) -> None:
+        page = opened(visit, *told, "statistics")
+        for name in ("Save the table as CSV", "Save it in the columns of the published table"):
+            with page.expect_download() as saving:
+                page.get_by_role("link", name=name).click()
+            assert saving.value.suggested_filename == "statistics.csv"
+            assert "scripted-1" in Path(saving.value.path()).read_text("utf-8-sig")
 
 
 class TestGettingAround:
@@ -272,7 +329,7 @@ class TestGettingAround:
             page.keyboard.press("ArrowRight")
             expect(page.locator(f"#tab-{tab}")).to_have_attribute("aria-selected", "true")
         page.go_back()
-        expect(page.locator("#tab-review")).to_have_attribute("aria-selected", "true")
+        expect(page.locator(f"#tab-{TABS[-2]}")).to_have_attribute("aria-selected", "true")
 
     def test_another_timeline_and_one_that_is_gone(self, told: tuple[Site, str], visit: Opener) -> None:
         site, timeline = told

@@ -16,7 +16,6 @@ from arpm import exported as record
 from arpm.audit.exports.source import Source, TimelineSource
 from arpm.catalogue import KNOWLEDGE
 from arpm.errors import InputError
-from arpm.ledger import sync_folder
 
 MANIFEST = "export.json"
 
@@ -42,43 +41,51 @@ def write_export(
     *,
     force: bool = False,
     last: Mapping[str, Callable[[Sequence[Written]], str]] | None = None,
+    noted: record.Noted | None = None,
 ) -> list[Written]:
     """Write files and a manifest to a folder, and note them in the logs folder.
 
-    `last` are files that describe the others and are made from their digests. Raises InputError when the folder lies
-    in the logs folder, or when files are there already and `force` is not given; ExportRecordError; OSError.
+    `last` are files that describe the others and are made from their digests; `noted` is the note that was made before
+    `source` was read. Raises InputError when files are there already and `force` is not given; ErasedMeanwhileError;
+    ExportRecordError; OSError.
     """
-    out = out.absolute()
-    if out.resolve().is_relative_to(logs.resolve()):
-        raise InputError(f"{out} lies in the logs folder, which holds ledgers only. Name another folder.")
+    out = outside(logs, out)
+    if noted is None:
+        names = [*(timeline.ledger.name for timeline in source.timelines), KNOWLEDGE]
+        with record.noted(logs, format, names, out / MANIFEST, at) as fresh:
+            return write_export(logs, out, format, source, contents, at, force=force, last=last, noted=fresh)
     describing = dict(last or {})
     paths = [out / name for name in (*contents, *describing, MANIFEST)]
     if not force and (there := [path for path in paths if path.exists()]):
         raise InputError(f"{there[0]} is there already. Name another folder, or give --force to write it anew.")
     out.mkdir(parents=True, exist_ok=True)
-    timelines = [*(timeline.ledger.name for timeline in source.timelines), KNOWLEDGE]
-    record.begin(logs, format, timelines, paths, at)
+    noted.files(paths)
     done: list[Written] = []
     try:
         for name, content in contents.items():
-            done.append(_partial(out / name, content()))
+            done.append(_partial(noted, out / name, content()))
         for name, description in describing.items():
-            done.append(_partial(out / name, [description(list(done))]))
-        done.append(_partial(out / MANIFEST, [_manifest(format, source, done, at)]))
-        for written in done:
-            record.partial(written.path).replace(written.path)
-        sync_folder(out)
+            done.append(_partial(noted, out / name, [description(list(done))]))
+        done.append(_partial(noted, out / MANIFEST, [_manifest(format, source, done, at)]))
+        noted.finish({written.path: written.sha256 for written in done})
     finally:
         for path in paths:
             record.partial(path).unlink(missing_ok=True)
-    record.finish(logs, {written.path: written.sha256 for written in done})
     return done
 
 
-def _partial(path: Path, pieces: Iterable[str]) -> Written:
+def outside(logs: Path, out: Path) -> Path:
+    """The folder to export to, in full. Raises InputError when it lies in the logs folder."""
+    out = out.absolute()
+    if out.resolve().is_relative_to(logs.resolve()):
+        raise InputError(f"{out} lies in the logs folder, which holds ledgers only. Name another folder.")
+    return out
+
+
+def _partial(noted: record.Noted, path: Path, pieces: Iterable[str]) -> Written:
     """Write the pieces beside the file's final place."""
     digest, size = hashlib.sha256(), 0
-    with record.partial(path).open("wb") as file:
+    with noted.open(path) as file:
         for data in map(str.encode, pieces):
             file.write(data)
             digest.update(data)
