@@ -20,11 +20,11 @@ from arpm.errors import ArpmError, NotFoundError
 from arpm.events import Event
 from arpm.ledger import Checkpoint
 from governance.instructions import Instruction
-from retrieval.chunking import split_document
+from retrieval.chunking import Parent, missing_headings, split_document, under_headings
 from retrieval.memories import Experience, KnowledgeChunk
 
 # Raised whenever the tables or the fold change; a catalogue of another version is built anew.
-VERSION = 5
+VERSION = 8
 
 # The ledger of the knowledge base; every other one is a timeline's.
 KNOWLEDGE = "knowledge"
@@ -57,18 +57,20 @@ create index quarantines_by_memory on quarantines (memory, seq);
 create table reviews (event text primary key, timeline text, seq integer, at text, turn text, reviewer text, body text);
 create index reviews_by_timeline on reviews (timeline, seq);
 create index reviews_by_turn on reviews (turn, seq);
+create table compressions (event text primary key, timeline text, seq integer, key text, body text);
+create index compressions_by_key on compressions (timeline, key);
 create table erasures (event text primary key, ledger text, seq integer, at text, rounds integer);
 create table erased (id text primary key, ledger text, event text);
 create table erased_sources (ledger text, digest text, primary key (ledger, digest));
 create table scrubbing (ledger text primary key);
 create table instructions (
   id text primary key, timeline text, seq integer, text text, round integer, kind text, rule text, at text,
-  retired_at text, retired_reason text);
+  probability real, reason text, replaces text, retired_at text, retired_reason text);
 create table documents (
   id text primary key, seq integer, name text, media_type text, characters integer, digest text, at text,
   removed_at text);
 create table chunks (
-  id text primary key, document text, ordinal integer, headings text, text text, children text);
+  id text primary key, document text, ordinal integer, headings text, above text, text text, children text);
 create index chunks_by_document on chunks (document, ordinal);
 """
 
@@ -214,7 +216,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class InstructionRow:
-    """A standing instruction, active or retired, and where it came from."""
+    """A standing instruction, active or retired, and where it came from.
+
+    `probability` and `reason` are the recogniser's, None for one added by hand; `rule` is None where its classifier
+    decided. `replaces` is the id of the instruction in whose place it was put.
+    """
 
     id: str
     text: str
@@ -222,6 +228,9 @@ class InstructionRow:
     kind: str
     rule: str | None
     at: datetime
+    probability: float | None
+    reason: str | None
+    replaces: str | None
     retired_at: datetime | None
     retired_reason: str | None
 
@@ -585,6 +594,9 @@ class Catalogue:
                 row["kind"],
                 row["rule"],
                 _time(row["at"]),
+                row["probability"],
+                row["reason"],
+                row["replaces"],
                 _time(row["retired_at"]) if row["retired_at"] else None,
                 row["retired_reason"],
             )
@@ -606,6 +618,13 @@ class Catalogue:
         return texts
 
     # -- reviews -----------------------------------------------------------------------------------------------------
+
+    def compression(self, timeline: str, key: str) -> Body | None:
+        """The body of the last event that keeps a compression under `key`."""
+        row = self._one(
+            "select body from compressions where timeline = ? and key = ? order by seq desc limit 1", timeline, key
+        )
+        return dict(json.loads(row["body"])) if row else None
 
     def reviews(self, timeline: str) -> list[ReviewRow]:
         """Every review on a timeline in the order they were written, superseded ones too."""
@@ -826,6 +845,7 @@ def _chunk(row: sqlite3.Row) -> KnowledgeChunk:
         text=row["text"],
         children=tuple(json.loads(row["children"])),
         at=_time(row["at"]),
+        above=row["above"],
     )
 
 
@@ -844,7 +864,9 @@ def _document(row: sqlite3.Row) -> DocumentRow:
 
 # -- the fold: one small function for each kind of event ------------------------------------------------------------
 
-_TABLES_OF_TIMELINES = ("sessions", "turns", "memories", "instructions", "shown", "quarantines", "reviews")
+_TABLES_OF_TIMELINES = (
+    *("sessions", "turns", "memories", "instructions", "shown", "quarantines", "reviews", "compressions"),
+)
 _TABLES_OF_LEDGERS = ("erasures", "erased", "erased_sources")
 
 
@@ -999,7 +1021,7 @@ def _imported(db: sqlite3.Connection, event: Event, body: Body) -> None:
 
 def _instruction_added(db: sqlite3.Connection, event: Event, body: Body) -> None:
     db.execute(
-        "insert into instructions values (?, ?, ?, ?, ?, ?, ?, ?, null, null)",
+        "insert into instructions values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, null)",
         (
             body["instruction"],
             event.timeline,
@@ -1009,6 +1031,9 @@ def _instruction_added(db: sqlite3.Connection, event: Event, body: Body) -> None
             body["kind"],
             body["rule"],
             event.at.isoformat(),
+            body["probability"],
+            body["reason"],
+            body["replaces"],
         ),
     )
 
@@ -1038,6 +1063,13 @@ def _memory_released(db: sqlite3.Connection, event: Event, body: Body) -> None:
         )
 
 
+def _message_compressed(db: sqlite3.Connection, event: Event, body: Body) -> None:
+    db.execute(
+        "insert into compressions values (?, ?, ?, ?, ?)",
+        (event.id, event.timeline, event.seq, body["key"], json.dumps(body, ensure_ascii=False)),
+    )
+
+
 def _reviewed(db: sqlite3.Connection, event: Event, body: Body) -> None:
     said = {"turn": body["event"], **{name: body[name] for name in body if name not in ("event", "salt")}}
     db.execute(
@@ -1060,20 +1092,24 @@ def _document_added(db: sqlite3.Connection, event: Event, body: Body) -> None:
         "insert into documents values (?, ?, ?, ?, ?, ?, ?, null)",
         (document, event.seq, body["name"], body["media_type"], len(text), body["text_digest"], event.at.isoformat()),
     )
-    parents = split_document(text, **body["chunking"])
     db.executemany(
-        "insert into chunks values (?, ?, ?, ?, ?, ?)",
+        "insert into chunks values (?, ?, ?, ?, ?, ?, ?)",
         (
-            (
-                f"{document}/{ordinal}",
-                document,
-                ordinal,
-                json.dumps(parent.headings, ensure_ascii=False),
-                text[parent.span.start : parent.span.end],
-                json.dumps([text[child.start : child.end] for child in parent.children], ensure_ascii=False),
-            )
-            for ordinal, parent in enumerate(parents)
+            (f"{document}/{ordinal}", document, ordinal, *_chunk_columns(text, parent, headings=body["headings"]))
+            for ordinal, parent in enumerate(split_document(text, **body["chunking"]))
         ),
+    )
+
+
+def _chunk_columns(text: str, parent: Parent, *, headings: bool) -> tuple[str, str, str, str]:
+    """Headings, what search reads of them beside the text, the text, and the children as they are embedded."""
+    own, searched = text[parent.span.start : parent.span.end], parent.headings if headings else ()
+    children = [under_headings(searched, text[child.start : child.end]) for child in parent.children]
+    return (
+        json.dumps(parent.headings, ensure_ascii=False),
+        missing_headings(searched, own),
+        own,
+        json.dumps(children, ensure_ascii=False),
     )
 
 
@@ -1138,6 +1174,7 @@ _FOLDS: dict[str, Callable[[sqlite3.Connection, Event, Body], None]] = {
     "instruction_retired": _instruction_retired,
     "memory_quarantined": _memory_quarantined,
     "memory_released": _memory_released,
+    "message_compressed": _message_compressed,
     "memory_erased": _memory_erased,
     "review": _reviewed,
     "document_added": _document_added,

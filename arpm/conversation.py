@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from arpm.catalogue import TurnRow
+from arpm.catalogue import Catalogue, TurnRow
+from arpm.compression import Compression, Find, KeptCompressor
 from arpm.generation.base import Sampling
 from arpm.lived import Lived
 from arpm.prompt import Exchange
-from governance.afm.compress import HeuristicCompressor
+from governance.afm.compress import HeuristicCompressor, Write, cached_count
 from governance.config import GovernanceConfig
+from governance.dialogue_questions import about_dialogue
 from governance.focus import Judge, Judgement
 from governance.history import Count, Message, Placed
-from governance.policy import Conversation, searched_with, shows_messages_as_evidence
-from governance.windows import SUMMARISED, Compress
+from governance.policy import Conversation, decided_with, searched_with, shows_messages_as_evidence
+from governance.selection import evidence_budget
+from governance.windows import SUMMARISED
 from retrieval.embedding.base import Embedder
 from retrieval.fusion import calibrated_similarity
 from retrieval.memories import Experience
@@ -73,14 +76,22 @@ def conversation(
     room: int,
     *,
     once: bool,
+    model: str | None = None,
+    write: Write | None = None,
 ) -> Conversation:
-    """Everything a policy needs to place the earlier messages of a turn."""
+    """Everything a policy needs to place the earlier messages of a turn.
+
+    `model` is the one that shortens messages where the config says so, and `write` asks it; without a model rules do.
+    """
+    messages, count = earlier_messages(timeline, config, round), remembering(count)
+    find = finder(timeline.catalogue, timeline.id)
+    asks = config.compressor == "model" and model is not None
     return Conversation(
-        messages=earlier_messages(timeline, config, round),
+        messages=messages,
         query=message,
         room=room,
         count=count,
-        compress=compressing(count),
+        compressor=KeptCompressor(messages, model, count, find, write) if asks and model else by_rule(count),
         judge=judging(message, embedder, calibrated=config.policy == "afm"),
         once=once,
     )
@@ -108,21 +119,33 @@ def room_for_messages(
     """The tokens that a model's window has left for earlier messages when everything else takes what it may."""
     reply = min(sampling.max_tokens, context_tokens // _REPLY_SHARE)
     searched = searched_with(config)
-    evidence = config.evidence_budget if searched.knowledge_enabled or searched.history_enabled else 0
+    spent = evidence_budget(config, about_dialogue=about_dialogue(message, decided_with(config)))
+    evidence = spent if searched.knowledge_enabled or searched.history_enabled else 0
     prefix = config.instructions_budget if config.instructions_enabled else 0
     return max(context_tokens - reply - evidence - prefix - count(persona) - count(message) - RESERVED, 0)
 
 
 @lru_cache(maxsize=16)
-def compressing(count: Count) -> Compress:
-    """The compressor of windows: extractive, and blind to the question, so that a summary can roll on."""
-    compressor = HeuristicCompressor(count)
+def finder(catalogue: Catalogue, timeline: str) -> Find:
+    """Looks a compression of a timeline up by its key."""
 
-    @lru_cache(maxsize=4096)
-    def compress(text: str, budget: int) -> str:
-        return compressor.compress(text, "", budget).text
+    def find(key: str) -> Compression | None:
+        body = catalogue.compression(timeline, key)
+        return Compression.of_body(body) if body else None
 
-    return compress
+    return find
+
+
+@lru_cache(maxsize=16)
+def remembering(count: Count) -> Count:
+    """The count that remembers what it counted: most messages of a turn were counted a turn ago."""
+    return cached_count(count)
+
+
+@lru_cache(maxsize=16)
+def by_rule(count: Count) -> HeuristicCompressor:
+    """The compressor that keeps sentences, with what it has counted."""
+    return HeuristicCompressor(count)
 
 
 def judging(message: str, embedder: Embedder, *, calibrated: bool) -> Judge:

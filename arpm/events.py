@@ -33,6 +33,7 @@ KINDS = {
     "session_opened": 1,
     "turn": 1,
     "turn_failed": 1,
+    "message_compressed": 1,
     "instruction_added": 1,
     "instruction_retired": 1,
     "memory_quarantined": 1,
@@ -51,7 +52,9 @@ RECEIPT = "memory_erased"
 _LATER_MEMBERS: dict[str, dict[str, Any]] = {
     kind: {"replaces": None, "clock": "system", "request_key": None} for kind in ("turn", "turn_failed")
 }
-_LATER_MEMBERS["turn"] |= {"history": [], "context_tokens": None}
+_LATER_MEMBERS["turn"] |= {"adherence": None, "history": [], "context_tokens": None, "about_dialogue": False}
+_LATER_MEMBERS["document_added"] = {"headings": False}
+_LATER_MEMBERS["instruction_added"] = {"probability": None, "reason": None, "replaces": None}
 _ENVELOPE_SCHEMA = "urn:arpm:schema:event:1"
 _BODY = b',"body":'
 _BODY_DIGEST = b',"body_digest":'

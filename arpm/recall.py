@@ -15,7 +15,8 @@ from arpm.lived import Lived
 from arpm.stages import Stopwatch
 from governance.config import GovernanceConfig
 from governance.decay import Moment
-from governance.policy import Conversation, Governed, Situation, govern, searched_with
+from governance.dialogue_questions import about_dialogue
+from governance.policy import Conversation, Governed, Situation, decided_with, govern, searched_with
 from retrieval.candidates import Candidate, Query
 from retrieval.config import RetrievalConfig
 from retrieval.embedding.base import Embedder, Vectors
@@ -30,11 +31,15 @@ class Searched(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a message brought back: the query as searched, where the knowledge ledger stood, and every decision."""
+    """What a message brought back: the query as searched, where the knowledge ledger stood, and every decision.
+
+    `about_dialogue` says that it was taken for a question about the dialogue itself.
+    """
 
     query: str
     knowledge_tip: Checkpoint
     governed: Governed
+    about_dialogue: bool = False
 
 
 def recall(
@@ -63,6 +68,7 @@ def recall(
     with timer.stage("embedded"):
         vector = embedder.encode_query([text])[0]
     searched = searched_with(config)
+    of_dialogue = about_dialogue(message, decided_with(config))
 
     def round_of(candidate: Candidate) -> int | None:
         if candidate.route == "experience" or candidate.at is None:
@@ -80,6 +86,7 @@ def recall(
             window=frozenset(),
             round_of=round_of,
             count=count,
+            about_dialogue=of_dialogue,
         )
         governed = govern(documents, experiences, config, situation, conversation)
-    return Recalled(text, tip, governed)
+    return Recalled(text, tip, governed, of_dialogue)

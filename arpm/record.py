@@ -11,9 +11,11 @@ from typing import Any
 
 from arpm.answer import Answer
 from arpm.generation.base import Backend, GenerationError, Sampling
+from governance.adherence import adherence
 from governance.config import GovernanceConfig
 from governance.decay import Moment
 from governance.history import Placed
+from governance.instructions import Instruction
 from governance.selection import Decision
 from governance.unfolding import Evidence
 
@@ -73,6 +75,10 @@ def candidate_row(decision: Decision) -> dict[str, Any]:
         "ranks": dict(candidate.ranks),
         "fused": candidate.fused,
         "lent_by": candidate.lent_by,
+        "context_cosine": candidate.context_cosine,
+        "nearness": candidate.nearness,
+        "superseded_by": candidate.superseded_by,
+        "kinship": candidate.kinship,
         "normalised": candidate.normalised,
         "bonuses": dict(candidate.bonuses),
         "base": candidate.base,
@@ -148,6 +154,16 @@ def answer_rows(answer: Answer, bound: Sequence[str]) -> dict[str, Any]:
             {"rung": repair.rung, "steps": list(repair.steps), "fixed": repair.fixed} for repair in answer.repairs
         ],
     }
+
+
+def adherence_rows(instructions: Sequence[Instruction], response: str, message: str) -> list[dict[str, Any]]:
+    """Which of the instructions shown the reply kept, broke or left unchecked; they are named by id, never quoted."""
+    rows = []
+    for item in instructions:
+        found = adherence(item.text, response, message)
+        checks = [check.as_dict() for check in found.checks]
+        rows.append({"instruction": item.id, "verdict": found.verdict, "checks": checks})
+    return rows
 
 
 def attempt_rows(answer: Answer) -> list[dict[str, Any]]:

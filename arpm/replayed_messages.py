@@ -11,9 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from arpm.catalogue import Catalogue
-from arpm.conversation import compressing, messages_of, room_for_messages
+from arpm.compression import Compression, KeptCompressor, finding
+from arpm.conversation import by_rule, finder, messages_of, room_for_messages
 from arpm.errors import NotFoundError
 from arpm.generation.base import Sampling
+from arpm.recorded_count import LOCAL
+from governance.afm.compress import Compressor
 from governance.config import GovernanceConfig
 from governance.decay import Moment
 from governance.focus import Judgement
@@ -28,11 +31,18 @@ class MessageLostError(NotFoundError):
 
 
 def placed_again(
-    catalogue: Catalogue, timeline: str, at: datetime, body: Mapping[str, Any], count: Count
+    catalogue: Catalogue,
+    timeline: str,
+    at: datetime,
+    body: Mapping[str, Any],
+    count: Count,
+    compressions: Sequence[Compression] = (),
 ) -> list[Placed]:
     """One `Placed` for every row of the record's `history`.
 
-    Raises MessageLostError when a message was erased whose words decided anything. What lies before a window did not.
+    `compressions` are those that no ledger holds, of a rehearsal. Raises MessageLostError when a message was erased
+    whose words decided anything (what lies before a window did not), NotCompressedError when what a model made of it
+    was.
     """
     config = GovernanceConfig.of_record(body["config"])
     rows = body["history"]
@@ -50,7 +60,11 @@ def placed_again(
     def recorded(_: Sequence[Message]) -> Sequence[Judgement]:
         return judged
 
-    talk = Conversation(messages, body["message"], room, count, compressing(count), recorded)
+    compressor: Compressor = by_rule(count)
+    if config.compressor == "model" and body["backend"]["name"] != LOCAL:
+        find = finding(compressions, finder(catalogue, timeline))
+        compressor = KeptCompressor(messages, body["backend"]["model"], count, find)
+    talk = Conversation(messages, body["message"], room, count, compressor, recorded)
     return place(talk, config, Moment(body["round"], at))
 
 

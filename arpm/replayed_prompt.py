@@ -6,11 +6,12 @@ named by id in the record, fetched here, and must give a prompt with the recorde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from arpm.catalogue import Catalogue
+from arpm.compression import Compression, NotCompressedError
 from arpm.conversation import exchanges_of, summary_of
 from arpm.errors import NotFoundError
 from arpm.events import Event
@@ -53,11 +54,20 @@ def parts_of_record(catalogue: Catalogue, event: Event) -> PromptParts:
     return parts_of_body(catalogue, event.timeline, event.at, body)
 
 
-def parts_of_body(catalogue: Catalogue, timeline_id: str, at: datetime, body: Mapping[str, Any]) -> PromptParts:
-    """What the prompt of a turn was made of, from the body of its event. Raises PromptLostError."""
+def parts_of_body(
+    catalogue: Catalogue,
+    timeline_id: str,
+    at: datetime,
+    body: Mapping[str, Any],
+    compressions: Sequence[Compression] = (),
+) -> PromptParts:
+    """What the prompt of a turn was made of, from the body of its event. Raises PromptLostError.
+
+    `compressions` are those that no ledger holds, of a rehearsal.
+    """
     timeline, last = catalogue.timeline(timeline_id), body["last_round_at"]
     config = GovernanceConfig.of_record(body["config"])
-    placed = _placed(catalogue, timeline_id, at, body)
+    placed = _placed(catalogue, timeline_id, at, body, compressions)
     shown = {(item.message.memory, item.message.speaker): item for item in placed}
     return PromptParts(
         style=body["backend"]["prompt_style"],
@@ -96,13 +106,19 @@ def _instructions(catalogue: Catalogue, body: Mapping[str, Any]) -> list[str]:
         raise PromptLostError(f"{error}, which the prompt showed") from error
 
 
-def _placed(catalogue: Catalogue, timeline: str, at: datetime, body: Mapping[str, Any]) -> list[Placed]:
+def _placed(
+    catalogue: Catalogue,
+    timeline: str,
+    at: datetime,
+    body: Mapping[str, Any],
+    compressions: Sequence[Compression],
+) -> list[Placed]:
     """What became of earlier messages; none where the policy keeps no record of each."""
     if not body["history"]:
         return []
     try:
-        return placed_again(catalogue, timeline, at, body, counter_of(body))
-    except (MessageLostError, NoTokenizerError) as error:
+        return placed_again(catalogue, timeline, at, body, counter_of(body), compressions)
+    except (MessageLostError, NotCompressedError, NoTokenizerError) as error:
         raise PromptLostError(str(error)) from error
 
 

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from arpm.catalogue import Catalogue, DocumentRow, MemoryRow, SessionRow, TimelineRow, TurnRow
 from arpm.clock import Clock, SwitchedClock, SystemClock
+from arpm.compression import Compression
 from arpm.documents import read_document
 from arpm.errors import ArpmError, InputError, NotFoundError
 from arpm.events import Event
@@ -30,6 +31,8 @@ from arpm.stages import Stopwatch
 from arpm.store import Store
 from arpm.timeline import NewTimeline, Timeline
 from arpm.turn import Asked, Tools, Watch, checked_message, compose, take_turn
+from arpm.unfinished import NAME as ERASING
+from arpm.unfinished import finish
 from governance.config import ConfigError, GovernanceConfig, preset
 from governance.decay import Moment
 from retrieval.embedding import load_embedder
@@ -61,7 +64,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What a turn would have been: the kind and body of an event that was not written."""
+    """What a turn would have been: the kind and body of an event that was not written.
+
+    `compressions` are what a model shortened for it and no ledger holds.
+    """
 
     preset: str
     model: str
@@ -69,6 +75,7 @@ class Rehearsal:
     kind: Literal["turn", "turn_failed"]
     body: dict[str, Any]
     at: datetime
+    compressions: tuple[Compression, ...] = ()
 
 
 class Service:
@@ -102,11 +109,12 @@ class Service:
             self.models = Models(settings, backends)
             self.library = Library(self.logs, self.catalogue, self.embedder, self.clock)
             self.damaged = self._read_ledgers()
+            self._timelines: dict[str, Timeline] = {}
+            self._opening = threading.Lock()
+            self._finish_what_was_begun()
         except BaseException:
             self._lock.release()
             raise
-        self._timelines: dict[str, Timeline] = {}
-        self._opening = threading.Lock()
 
     def close(self) -> None:
         """Release the folder. Nothing is lost by not calling this."""
@@ -258,7 +266,7 @@ class Service:
         name = column.preset or timeline.session().preset
         tools = self._tools(model)
         composed = compose(timeline, Asked(checked_message(message)), config, name, tools, watch, timer)
-        return Rehearsal(name, model, config, composed.kind, composed.body, composed.at)
+        return Rehearsal(name, model, config, composed.kind, composed.body, composed.at, composed.compressions)
 
     def look(
         self,
@@ -319,6 +327,31 @@ class Service:
             rows = chosen(self.catalogue, id, memories, "quarantined")
             timeline.release([row.memory.memory for row in rows], reason)
         return rows
+
+    # -- erasures ----------------------------------------------------------------------------------------------------
+
+    def finish_erasing(self) -> None:
+        """Go on with an erasure of several ledgers that was interrupted, if there is one.
+
+        Raises UnfinishedErasureError and the errors of an erasure.
+        """
+        finish(self.logs, self._erase)
+
+    def _erase(self, ledger: str, receipt: dict[str, Any]) -> None:
+        if ledger == KNOWLEDGE:
+            with self.library.still():
+                self.library.erase(receipt)
+        else:
+            timeline = self.timeline(ledger)
+            with timeline.still():
+                timeline.erase(receipt)
+
+    def _finish_what_was_begun(self) -> None:
+        """The same at the start, where what cannot be finished is told beside what is damaged."""
+        try:
+            self.finish_erasing()
+        except (ArpmError, OSError) as error:
+            self.damaged.append(Damage(ERASING, str(error)))
 
     # -- documents ---------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from arpm.catalogue import Catalogue, CatalogueError
 from arpm.clock import Clock
 from arpm.events import RECEIPT, Draft, Event
 from arpm.exported import ExportRecordError, exported_files, remove_exported
-from arpm.forgetting import embedded, going, torn_with
+from arpm.forgetting import embedded, going, torn_of
 from arpm.ledger import Ledger, sync_folder
 from retrieval.embedding.base import Embedder
 from retrieval.embedding.cache import CachedEmbedder
@@ -112,11 +112,9 @@ class Store:
         for receipt in receipts:
             what = going(self.catalogue, self.name, receipt)
             try:
-                torn = torn_with(self._folder, what.words())
-                for path in torn:
+                for path in torn_of(self._folder.parent, what):
                     path.unlink()
-                if torn:
-                    sync_folder(self._folder)
+                    sync_folder(path.parent)
                 if isinstance(self._embedder, CachedEmbedder):
                     self._embedder.forget(embedded(self.catalogue, what))
                 if exported_files(self._folder.parent, [self.name]):

@@ -7,6 +7,7 @@ Keeps the promise that nothing that shaped an answer is hidden: everything comes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -35,8 +36,8 @@ def tell(event: Event, catalogue: Catalogue, *, every_candidate: bool = False) -
     sections = [_head(event, body, catalogue), _section("Message", body["message"].splitlines())]
     if event.kind == "turn":
         sections += _remembered(event.timeline, body, catalogue, None if every_candidate else DROPPED_SHOWN)
-        sections += [_evidence(event, body, catalogue), _prompt(event, body, catalogue)]
-        sections += [_attempts(body), *_verdict(body)]
+        sections += [*_messages(body), _evidence(event, body, catalogue), _prompt(event, body, catalogue)]
+        sections += [_attempts(body), *_verdict(body), _kept(event.timeline, body, catalogue)]
     else:
         sections += [_failure(body), _attempts(body)]
     return "\n\n".join([*sections, _timings(body)])
@@ -117,6 +118,8 @@ def _origin(row: Row) -> str:
     parts += [f"bonus {name} {value:g}" for name, value in row["bonuses"].items()]
     if row["lent_by"] is not None:
         parts.append(f"lent by {row['lent_by']}")
+    if row.get("superseded_by") is not None:
+        parts.append(f"corrected by {row['superseded_by']}")
     return " · ".join(parts)
 
 
@@ -164,6 +167,31 @@ def _remembered(timeline: str, body: Row, catalogue: Catalogue, dropped: int | N
 def _instructions(catalogue: Catalogue, timeline: str, ids: Sequence[str]) -> Iterator[str]:
     words = {item.id: item.text for item in catalogue.instructions(timeline)}
     return (f"{id}  {words.get(id, _ERASED)}" for id in ids)
+
+
+def _messages(body: Row) -> list[str]:
+    """What the context policy made of earlier messages; neighbours left out for one reason are one line."""
+    if not body["history"]:
+        return []
+    lines = []
+    for (out, reason), group in groupby(body["history"], key=lambda row: (row["fidelity"] is None, row["reason"])):
+        rows = list(group)
+        if out:
+            lines.append(f"rounds {rows[0]['round']}-{rows[-1]['round']}: {len(rows)} messages left out, {reason}")
+            continue
+        for row in rows:
+            focus = row["focus"]
+            scored = (
+                f" ({focus['importance']}, similarity {focus['similarity']:.3f}, recency {focus['recency']:.3f},"
+                f" score {focus['score']:.3f})"
+                if focus
+                else ""
+            )
+            note = f"; {row['note']}" if row["note"] else ""
+            lines.append(
+                f"round {row['round']} {row['part']}: {row['fidelity']}, {row['tokens']} tokens, {reason}{scored}{note}"
+            )
+    return [_section(f"Earlier messages ({body['config']['policy']})", lines)]
 
 
 def _evidence(event: Event, body: Row, catalogue: Catalogue) -> str:
@@ -247,6 +275,29 @@ def _verdict(body: Row) -> list[str]:
         _section("Reply", body["response"].splitlines()),
         _section("Admission", [f"{kept} ({admission['reason']})"]),
     ]
+
+
+def _kept(timeline: str, body: Row, catalogue: Catalogue) -> str:
+    """Which instructions the reply kept, and what was found."""
+    rows = body["adherence"]
+    if rows is None:
+        return _section("Instructions kept", ["not checked: the record is older than the check"])
+    words = {item.id: item.text for item in catalogue.instructions(timeline)}
+    lines = []
+    for row in rows:
+        lines.append(f"{row['verdict']}: {words.get(row['instruction'], _ERASED)}")
+        lines += [f"  {_found(check)}" for check in row["checks"]]
+    return _section("Instructions kept", lines or ["none in force"])
+
+
+def _found(check: Row) -> str:
+    """A check in words: its kind, its verdict, and what was found where."""
+    found, said = check["found"], f"{check['kind'].replace('_', ' ')}: {check['verdict']}"
+    if found["count"] is not None:
+        said += f", found {found['count']}"
+    if found["text"] is not None:
+        said += f"{':' if found['count'] is not None else ', found'} “{found['text']}”"
+    return said if found["at"] is None else f"{said} at character {found['at']}"
 
 
 def _repair(row: Row) -> str:

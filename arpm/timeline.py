@@ -15,13 +15,16 @@ from typing import Any, Literal
 
 from arpm.catalogue import Catalogue, SessionRow, TurnRow
 from arpm.clock import Clock
+from arpm.compression import Compression
 from arpm.errors import BusyError, InputError, NotFoundError
 from arpm.events import Draft, Event
 from arpm.ids import new_id
 from arpm.lived import Lived
 from arpm.store import Store
+from governance.amending import amendment
 from governance.config import GovernanceConfig
-from governance.instructions import Instruction
+from governance.instruction_rules import without_invisible
+from governance.instructions import Instruction, Recognised, would_override
 from retrieval.embedding.base import Embedder
 from retrieval.memories import Experience
 
@@ -128,10 +131,20 @@ class Timeline(Lived):
 
     # -- turns -------------------------------------------------------------------------------------------------------
 
-    def commit(self, kind: Literal["turn", "turn_failed"], body: dict[str, Any], at: datetime) -> Event:
-        """Record a turn and index the memory that it became. When this returns, it is on the disk."""
-        (event,) = self._record([Draft(kind=kind, body=body, session=self.session().id, at=at)])
-        return event
+    def commit(
+        self,
+        kind: Literal["turn", "turn_failed"],
+        body: dict[str, Any],
+        at: datetime,
+        compressions: Sequence[Compression] = (),
+    ) -> Event:
+        """Record a turn and index the memory that it became. When this returns, it is on the disk.
+
+        What a model shortened for it comes before it, in the same write.
+        """
+        session = self.session().id
+        drafts = [Draft("message_compressed", item.as_dict(), session, at) for item in compressions]
+        return self._record([*drafts, Draft(kind, body, session, at)])[-1]
 
     def events(self) -> Iterator[Event]:
         """Every event of the ledger, oldest first."""
@@ -143,23 +156,36 @@ class Timeline(Lived):
 
     # -- standing instructions ---------------------------------------------------------------------------------------
 
-    def add_instruction(self, text: str, *, rule: str | None = None, round: int | None = None) -> Instruction:
-        """Add a standing instruction, by hand or by a rule. The same words are in force only once."""
-        text = text.strip()
-        if not text:
-            raise InputError("An instruction needs at least one word.")
-        for item in self.active_instructions():
-            if item.text == text:
-                return item
-        body = {
-            "instruction": new_id("i"),
-            "text": text,
-            "kind": "rule" if rule else "hand",
-            "source_round": round if round is not None else self.info.rounds,
-            "rule": rule,
-        }
-        self._store.append("instruction_added", body, at=self.clock.now(), session=self.session().id)
-        return self.active_instructions()[-1]
+    def add_instruction(self, text: str) -> Instruction:
+        """Add a standing instruction by hand. The same words are in force only once. Raises InputError."""
+        text = _instructing(text)
+        same = [item for item in self.active_instructions() if item.text == text]
+        if not same:
+            self._put_in_force(_added(text, self.info.rounds))
+        return same[0] if same else self.active_instructions()[-1]
+
+    def amend(self, asked: Recognised, round: int) -> None:
+        """Do what a recognised sentence of a round's message asks: add, retire or replace, or nothing."""
+        active = self.active_instructions()
+        change = amendment(asked, active, round)
+        bodies = [
+            ("instruction_retired", {"instruction": item.id, "reason": asked.text, "by": "rule", "source_round": round})
+            for item in change.retired
+        ]
+        if change.text is not None and all(item.text != change.text for item in active):
+            replaced = change.retired[0].id if change.retired else None
+            bodies.append(("instruction_added", _added(change.text, round, asked, replaced)))
+        self._put_in_force(*(body for _, body in bodies), kinds=[kind for kind, _ in bodies])
+
+    def _put_in_force(self, *bodies: dict[str, Any], kinds: Sequence[str] = ("instruction_added",)) -> None:
+        """Record what changes the list of instructions, in one write. Nothing for none."""
+        now = self.clock.now()
+        drafts = [
+            Draft(kind=kind, body=body, session=self.session().id, at=now)
+            for kind, body in zip(kinds, bodies, strict=True)
+        ]
+        if drafts:
+            self._store.append_many(drafts)
 
     def retire_instruction(
         self, id: str, reason: str, *, by: Literal["rule", "hand"], round: int | None = None
@@ -172,23 +198,18 @@ class Timeline(Lived):
 
     def replace_instruction(self, id: str, text: str) -> Instruction:
         """Retire an instruction and put other words in its place, in one write. Raises NotFoundError and InputError."""
-        text = text.strip()
         active = self.active_instructions()
         if id not in {item.id for item in active}:
             raise NotFoundError(f"no instruction {id!r} is in force on this timeline")
-        if not text:
+        if not text.strip():
             raise InputError("An instruction needs at least one word. To be rid of it, retire it.")
+        text = _instructing(text)
         if any(item.text == text for item in active):
             raise InputError("These words are in force already.")
-        fresh, now, session = new_id("i"), self.clock.now(), self.session().id
+        added = _added(text, self.info.rounds, replaces=id)
+        fresh = added["instruction"]
         retired = {"instruction": id, "reason": f"replaced by {fresh}", "by": "hand", "source_round": None}
-        added = {"instruction": fresh, "text": text, "kind": "hand", "source_round": self.info.rounds, "rule": None}
-        self._store.append_many(
-            [
-                Draft(kind="instruction_retired", body=retired, session=session, at=now),
-                Draft(kind="instruction_added", body=added, session=session, at=now),
-            ]
-        )
+        self._put_in_force(retired, added, kinds=("instruction_retired", "instruction_added"))
         return self.active_instructions()[-1]
 
     # -- quarantine --------------------------------------------------------------------------------------------------
@@ -253,6 +274,41 @@ class Timeline(Lived):
             }
             drafts.append(Draft(kind="memory_quarantined", body=body, session=None, at=now))
         self._record(drafts)
+
+
+# Longer ones would leave no room for any other in the prompt.
+_LONGEST_INSTRUCTION = 2_000
+
+
+def _instructing(text: str) -> str:
+    """The words of an instruction as they are kept. Raises InputError for what is none."""
+    text = without_invisible(text).strip()
+    if not text:
+        raise InputError("An instruction needs at least one word.")
+    if len(text) > _LONGEST_INSTRUCTION:
+        raise InputError(
+            f"An instruction has at most {_LONGEST_INSTRUCTION:,} characters, this one {len(text):,}. "
+            "Longer texts can be added as documents."
+        )
+    if rule := would_override(text):
+        raise InputError(
+            f"This would switch the service's own rules off or have its prompt told ({rule}), which no instruction "
+            "can. Say what replies should be like instead."
+        )
+    return text
+
+
+def _added(text: str, round: int, asked: Recognised | None = None, replaces: str | None = None) -> dict[str, Any]:
+    return {
+        "instruction": new_id("i"),
+        "text": text,
+        "kind": "rule" if asked else "hand",
+        "source_round": round,
+        "rule": asked.rule if asked else None,
+        "probability": asked.probability if asked else None,
+        "reason": asked.reason if asked else None,
+        "replaces": replaces,
+    }
 
 
 def _imported_body(imported: Imported) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from arpm.answer import Answer, Shown, answer
 from arpm.binding import bound_labels
 from arpm.canonical import digest
 from arpm.clock import Clock
+from arpm.compression import Compression, fresh_of, writing
 from arpm.conversation import conversation, exchanges_of, room_for_messages, summary_of
 from arpm.errors import ArpmError, InputError
 from arpm.events import Event
@@ -27,6 +28,7 @@ from arpm.prompt import PromptParts, build, prompt_digest, shown_evidence
 from arpm.recall import Recalled, Searched, recall
 from arpm.record import (
     Framed,
+    adherence_rows,
     answer_rows,
     candidate_row,
     evidence_row,
@@ -38,7 +40,7 @@ from arpm.record import (
 from arpm.stages import StageName, Stopwatch
 from arpm.timeline import Timeline
 from governance.config import GovernanceConfig
-from governance.instructions import Instruction, prefix, recognise, retired_by
+from governance.instructions import Instruction, prefix, recognise
 from governance.policy import Conversation, remembers, shows_messages_as_evidence
 from retrieval.embedding.base import Embedder
 from retrieval.text import language, usable
@@ -67,13 +69,14 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a turn works with besides its timeline."""
+    """What a turn works with besides its timeline. `recorded` is the past: no model is asked to shorten anything."""
 
     library: Searched
     embedder: Embedder
     backend: Backend
     sampling: Sampling
     clock: Clock
+    recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +90,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A turn before it is recorded: the kind and body of its event; `cause` is the fault of a model that failed."""
+    """A turn before it is recorded: the kind and body of its event, and the messages that a model shortened for it.
+
+    `cause` is the fault of a model that failed.
+    """
 
     kind: Literal["turn", "turn_failed"]
     body: dict[str, Any]
     at: datetime
+    compressions: tuple[Compression, ...] = ()
     cause: GenerationError | None = None
 
 
@@ -109,13 +116,13 @@ def take_turn(timeline: Timeline, asked: Asked, tools: Tools, watch: Watch) -> E
         with timer.stage("recognised"):
             # Those of a message that is answered again were recognised the first time.
             if config.instructions_enabled and not asked.replaces:
-                learn_instructions(timeline, asked.message, round)
+                learn_instructions(timeline, asked.message, round, tools.embedder)
         composed = compose(timeline, asked, config, timeline.session().preset, tools, watch, timer)
         if composed.kind == "turn_failed":
             event = timeline.commit("turn_failed", composed.body, composed.at)
             raise TurnFailedError(composed.cause, event) from composed.cause
         with timer.stage("recorded"):
-            event = timeline.commit("turn", composed.body, composed.at)
+            event = timeline.commit("turn", composed.body, composed.at, composed.compressions)
     return event
 
 
@@ -132,16 +139,18 @@ def compose(
     framed = frame(timeline, asked, config, preset, tools, timer)
     at = framed.moment.at
     try:
-        prepared = prepare(timeline, framed, tools, timer)
+        prepared = prepare(timeline, framed, tools, timer, watch.cancel)
         framed = replace(framed, prompt=prepared.row)
         with timer.stage("answered"):
             shown = Shown(watch.text, watch.restart)
             reply = answer(tools.backend, prepared.request, config, language(asked.message), shown, watch.cancel)
     except GenerationError as error:
-        return Composed("turn_failed", framed.body() | failure_rows(error), at, error)
+        return Composed("turn_failed", framed.body() | failure_rows(error), at, cause=error)
     if reply.finish == "cancelled":
         return Composed("turn_failed", framed.body() | stopped_rows(reply), at)
-    return Composed("turn", framed.body() | prepared.context | _outcome(reply, prepared.request, config), at)
+    outcome = _outcome(reply, prepared.request, prepared.instructions, config)
+    body = framed.body() | prepared.context | outcome
+    return Composed("turn", body, at, prepared.compressions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +160,15 @@ class Prepared:
     request: GenerationRequest
     row: dict[str, Any]
     context: dict[str, Any]
+    instructions: tuple[Instruction, ...]
+    compressions: tuple[Compression, ...]
 
 
-def prepare(timeline: Lived, framed: Framed, tools: Tools, timer: Stopwatch) -> Prepared:
+def prepare(
+    timeline: Lived, framed: Framed, tools: Tools, timer: Stopwatch, cancel: threading.Event | None = None
+) -> Prepared:
     """Search both memories, govern what they bring back, and build the prompt. Raises GenerationError."""
-    talk = _conversation(timeline, framed, tools)
+    talk = _conversation(timeline, framed, tools, cancel or threading.Event())
     recalled = recall(
         framed.message,
         timeline,
@@ -172,7 +185,8 @@ def prepare(timeline: Lived, framed: Framed, tools: Tools, timer: Stopwatch) -> 
         instructions = _instructions(timeline, framed.config, tools.backend)
         request = _request(timeline, framed, tools, recalled, instructions)
         row = _prompt_row(request, tools.backend)
-    return Prepared(request, row, _context(timeline, framed, tools, recalled, instructions))
+    context = _context(timeline, framed, tools, recalled, instructions)
+    return Prepared(request, row, context, instructions, fresh_of(talk.compressor))
 
 
 def checked_message(message: str) -> str:
@@ -188,17 +202,13 @@ def checked_message(message: str) -> str:
     return message
 
 
-def learn_instructions(timeline: Timeline, message: str, round: int) -> None:
-    """Add and retire standing instructions as the message asks, before it is answered."""
-    for item in recognise(message):
-        if item.action == "add":
-            timeline.add_instruction(item.text, rule=item.rule, round=round)
-        else:
-            for meant in retired_by(item.text, timeline.active_instructions()):
-                timeline.retire_instruction(meant.id, item.text, by="rule", round=round)
+def learn_instructions(timeline: Timeline, message: str, round: int, embedder: Embedder | None = None) -> None:
+    """Add, retire and change standing instructions as the message asks, before it is answered."""
+    for asked in recognise(message, embedder):
+        timeline.amend(asked, round)
 
 
-def _conversation(timeline: Lived, framed: Framed, tools: Tools) -> Conversation:
+def _conversation(timeline: Lived, framed: Framed, tools: Tools, cancel: threading.Event) -> Conversation:
     """What the context policy looks back on.
 
     Evidence need not show again what the window shows. But a very small model answers from evidence only, and quotes
@@ -222,6 +232,8 @@ def _conversation(timeline: Lived, framed: Framed, tools: Tools) -> Conversation
         backend.count_tokens,
         room,
         once=backend.prompt_style == "full",
+        model=None if backend.constrained else backend.model,
+        write=None if tools.recorded else writing(backend, framed.sampling, cancel),
     )
 
 
@@ -315,6 +327,7 @@ def _context(
         "character": info.character,
         "persona_digest": digest(info.persona.encode()),
         "augmented_query": recalled.query,
+        "about_dialogue": recalled.about_dialogue,
         "session_round": timeline.session_rounds(round) + 1,
         "last_round_at": last.isoformat() if last else None,
         "context_tokens": tools.backend.context_tokens,
@@ -331,11 +344,14 @@ def _context(
     }
 
 
-def _outcome(reply: Answer, request: GenerationRequest, config: GovernanceConfig) -> dict[str, Any]:
+def _outcome(
+    reply: Answer, request: GenerationRequest, instructions: Sequence[Instruction], config: GovernanceConfig
+) -> dict[str, Any]:
     """The part of the record that says what the model did and what became of it."""
     bound = bound_labels(reply.parsed, request.evidence, request.question)
     decision = admission(reply, config)
     return answer_rows(reply, bound) | {
         "ranking": list(request.ranking),
+        "adherence": adherence_rows(instructions, reply.parsed.response, request.question),
         "admission": asdict(decision) | {"memory": new_id("m") if decision.admitted else None},
     }

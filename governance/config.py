@@ -28,6 +28,10 @@ Policy = Literal[
     "stateless",
 ]
 HistoryScope = Literal["session", "timeline"]
+Compressing = Literal["rules", "model"]
+
+# What a turn did before there was the setting, where that is not what the setting's default does.
+_BEFORE: Mapping[str, Any] = {"history_fusion": "rrf", "corrections_enabled": False, "dialogue_k": 0}
 
 _RECOGNITION = Group("recognise", "Standing instructions")
 _POLICY = Group("govern", "Policy")
@@ -74,6 +78,11 @@ class GovernanceConfig(RetrievalConfig):
     compressed_tokens: int = setting(
         40, "Most tokens of a compressed message, and four times that of a rolling summary.", 1, 10_000, group=_POLICY
     )
+    compressor: Compressing = setting(
+        "rules",
+        "Who shortens messages: 'rules' keep sentences, 'model' asks the session's model (not the embedded one).",
+        group=_POLICY,
+    )
     afm_half_life: float = setting(
         12.0, "Rounds in which a message loses half its recency (AFM paper, section 3.2).", 0.1, 1e6, group=_AFM
     )
@@ -117,8 +126,21 @@ class GovernanceConfig(RetrievalConfig):
     history_floor: float = setting(
         0.6, "Weight an experience keeps however old it is; 0 is the paper.", 0.0, 1.0, group=_TIME
     )
-    knowledge_k: int = setting(5, "Most documents' chunks in the prompt.", 0, 50, group=_SELECTION)
+    knowledge_k: int = setting(8, "Most documents' chunks in the prompt.", 0, 50, group=_SELECTION)
     history_k: int = setting(10, "Most experiences in the prompt.", 0, 50, group=_SELECTION)
+    dialogue_k: int = setting(
+        20,
+        "Most of them for a question about the dialogue itself (sum it up, count); 0: no such exception.",
+        0,
+        50,
+        group=_SELECTION,
+    )
+    dialogue_budget: float = setting(
+        2.0, "How many times the token budget such a question may use.", 1.0, 10.0, group=_SELECTION
+    )
+    superseded_share: float = setting(
+        0.95, "Most that a corrected turn keeps of its correction's final score.", 0.0, 1.0, group=_SELECTION
+    )
     evidence_budget: int = setting(
         1500, "Most tokens of evidence in the prompt; the lowest scores yield.", 0, 100_000, group=_SELECTION
     )
@@ -167,9 +189,12 @@ class GovernanceConfig(RetrievalConfig):
 
     @classmethod
     def of_record(cls, recorded: Mapping[str, Any]) -> GovernanceConfig:
-        """The config of a record that an earlier version may have written: unknown settings are left out."""
+        """The config of a record that an earlier version may have written.
+
+        Unknown settings are left out; one that came later is what a turn did before there was the setting.
+        """
         known = {item.name for item in dataclasses.fields(cls)}
-        return cls(**{key: value for key, value in recorded.items() if key in known})
+        return cls(**{**_BEFORE, **{key: value for key, value in recorded.items() if key in known}})
 
     def differences(self, other: GovernanceConfig) -> dict[str, dict[str, Any]]:
         """What `other` changes, as {key: {"from": …, "to": …}}: an intervention."""
@@ -248,10 +273,15 @@ _PAPER = GovernanceConfig(
     experience_base="cosine",
     bm25_k1=1.5,
     bm25_b=0.75,
+    knowledge_rrf_k=60.0,
     history_rrf_k=60.0,
+    history_fusion="rrf",
     neighbour_share=0.0,
+    corrections_enabled=False,
+    dialogue_k=0,
     gate_enabled=False,
     final_threshold=0.5,
+    knowledge_k=5,
     knowledge_floor=0.0,
     history_floor=0.0,
 )

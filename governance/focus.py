@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from governance.afm.compress import HeuristicCompressor
+from governance.afm.compress import Compressor
 from governance.afm.packing import NO_ROOM, Budget, pack, pack_as_published
 from governance.afm.scoring import focuses
 from governance.config import GovernanceConfig
@@ -34,6 +34,7 @@ def placed_by_focus(
     moment: Moment,
     budget: int,
     count: Count,
+    compressor: Compressor,
     judge: Judge,
 ) -> list[Placed]:
     """What becomes of every message for `query` in `budget` tokens, each counted behind its speaker's name.
@@ -54,4 +55,4 @@ def placed_by_focus(
     names = {message.name for message in messages if message.name}
     room = Budget(budget, overhead=max((count(f"{name}: ") for name in names), default=0))
     packer = pack if config.policy == "afm" else pack_as_published
-    return packer(messages, focus, query, room, count, HeuristicCompressor(count))
+    return packer(messages, focus, query, room, count, compressor)

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import lru_cache
 
+from governance.afm.compress import Compressor
 from governance.config import GovernanceConfig
 from governance.decay import Moment
 from governance.focus import Judge, placed_by_focus
 from governance.history import Count, Message, Placed
-from governance.selection import Decision, decide, within_budget
+from governance.selection import Decision, decide, evidence_budget, within_budget
 from governance.unfolding import Evidence, unfold
-from governance.windows import Compress, full, recency_compressed, recent, summary, truncated
+from governance.windows import full, recency_compressed, recent, summary, truncated
 from retrieval.candidates import Candidate
 from retrieval.fusion import normalised_by_maximum
 from retrieval.text import Language
@@ -33,7 +34,7 @@ class Situation:
     """What governance must know besides candidates: when, where, in which language, and what is shown anyway.
 
     `round_of` gives a candidate's round (for a document, the round running when it was added), `count` the tokens of
-    an item as the prompt shows it.
+    an item as the prompt shows it. `about_dialogue` says that the question is about the dialogue itself.
     """
 
     moment: Moment
@@ -42,6 +43,7 @@ class Situation:
     window: Collection[str]
     round_of: Callable[[Candidate], int | None]
     count: Callable[[str], int]
+    about_dialogue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Conversation:
     query: str
     room: int
     count: Count
-    compress: Compress
+    compressor: Compressor
     judge: Judge
     once: bool = True
 
@@ -89,10 +91,18 @@ def govern(
         experience = ranked_by_words(experience)
     routes = ((knowledge, config), (experience, decided_with(config)))
     per_route = [
-        decide(route, situation.moment, settings, round_of=situation.round_of, window=window)
+        decide(
+            route,
+            situation.moment,
+            settings,
+            round_of=situation.round_of,
+            window=window,
+            about_dialogue=situation.about_dialogue,
+        )
         for route, settings in routes
     ]
-    budgeted = within_budget([*per_route[0], *per_route[1]], config.evidence_budget, situation.count)
+    budget = evidence_budget(config, about_dialogue=situation.about_dialogue)
+    budgeted = within_budget([*per_route[0], *per_route[1]], budget, situation.count)
     evidence = unfold(
         budgeted,
         situation.moment,
@@ -112,7 +122,15 @@ def searched_with(config: GovernanceConfig) -> GovernanceConfig:
     if config.policy == "arpm":
         return config
     if config.policy == "bm25":
-        return config.changed({"history_enabled": True, "history_bm25_enabled": True, "neighbour_share": 0.0})
+        return config.changed(
+            {
+                "history_enabled": True,
+                "history_bm25_enabled": True,
+                "neighbour_share": 0.0,
+                "history_fusion": "rrf",
+                "corrections_enabled": False,
+            }
+        )
     return config.changed({"history_enabled": False})
 
 
@@ -130,6 +148,7 @@ def decided_with(config: GovernanceConfig) -> GovernanceConfig:
             "temporal_enabled": False,
             "final_threshold": 0.0,
             "history_k": min(config.policy_rounds, 50),
+            "dialogue_k": 0,
         }
     )
 
@@ -153,11 +172,11 @@ def remembers(config: GovernanceConfig) -> bool:
 
 def place(conversation: Conversation, config: GovernanceConfig, moment: Moment) -> list[Placed]:
     """What becomes of every earlier message under the config's policy, oldest first."""
-    messages, room, count, compress = (
+    messages, room, count, compressor = (
         conversation.messages,
         conversation.room,
         conversation.count,
-        conversation.compress,
+        conversation.compressor,
     )
     rounds, each, budget = config.policy_rounds, config.compressed_tokens, config.history_budget
     match config.policy:
@@ -168,12 +187,14 @@ def place(conversation: Conversation, config: GovernanceConfig, moment: Moment) 
         case "truncated":
             return truncated(messages, budget, room, count)
         case "recency_compressed":
-            return recency_compressed(messages, rounds, each, budget, room, count, compress)
+            return recency_compressed(messages, rounds, each, budget, room, count, compressor)
         case "summary":
-            return summary(messages, rounds, SUMMARY_MESSAGES * each, budget, room, count, compress)
+            return summary(messages, rounds, SUMMARY_MESSAGES * each, budget, room, count, compressor)
         case "afm" | "afm_paper":
             spend = min(budget, room)
-            return placed_by_focus(messages, conversation.query, config, moment, spend, count, conversation.judge)
+            return placed_by_focus(
+                messages, conversation.query, config, moment, spend, count, compressor, conversation.judge
+            )
         case "arpm":
             return recent(messages, config.window_rounds, min(config.window_budget, room), count)
         case "bm25" | "stateless":

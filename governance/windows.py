@@ -7,15 +7,15 @@ own window has left for them, in tokens: no policy shows more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
+from governance.afm.compress import Compressed, Compressor
 from governance.history import Count, Message, Placed
 
 Item = TypeVar("Item")
-# A text shortened to at most so many tokens.
-Compress = Callable[[str, int], str]
 
 SHOWN = "in the window"
 OUTSIDE = "before the window"
@@ -43,7 +43,7 @@ def truncated(messages: Sequence[Message], budget: int, room: int, count: Count)
 
 
 def recency_compressed(
-    messages: Sequence[Message], rounds: int, each: int, budget: int, room: int, count: Count, compress: Compress
+    messages: Sequence[Message], rounds: int, each: int, budget: int, room: int, count: Count, compressor: Compressor
 ) -> list[Placed]:
     """The last `rounds` rounds word for word, older messages in at most `each` tokens each, all within `budget`
     (`recency_compressed`; AFM paper, section 4.4)."""
@@ -55,7 +55,7 @@ def recency_compressed(
         return [*_left_out(older, over), *placed]
     shown: list[list[Placed]] = []
     for place in range(len(older) - 1, -1, -1):
-        short = [_compressed(message, each, count, compress) for message in older[place]]
+        short = [_compressed(message, each, count, compressor) for message in older[place]]
         cost = sum(item.tokens for item in short)
         if cost > left or not all(item.text for item in short):
             return [*_left_out(older[: place + 1], over), *_flat(shown[::-1]), *placed]
@@ -65,7 +65,7 @@ def recency_compressed(
 
 
 def summary(
-    messages: Sequence[Message], rounds: int, each: int, budget: int, room: int, count: Count, compress: Compress
+    messages: Sequence[Message], rounds: int, each: int, budget: int, room: int, count: Count, compressor: Compressor
 ) -> list[Placed]:
     """The last `rounds` rounds word for word behind one rolling summary of all before, of at most `each` tokens.
 
@@ -74,19 +74,22 @@ def summary(
     """
     over, limit = (OVER_BUDGET, budget) if budget <= room else (OVER_ROOM, room)
     older, newer = _split(messages, rounds)
-    told = rolled([_said(round) for round in older], min(each, limit), compress)
-    cost = count(told) if told else 0
+    told = rolled([_said(round) for round in older], min(each, limit), compressor)
+    cost = count(told.text) if told.text else 0
     summed = [Placed(message, "COMPRESSED", "", 0, SUMMARISED) for message in _flat(older)]
     if summed:
-        summed[-1] = Placed(summed[-1].message, "COMPRESSED", told, cost, SUMMARISED)
+        summed[-1] = replace(summed[-1], text=told.text, tokens=cost, note=told.note)
     return [*summed, *_newest_first(newer, limit - cost, count, over)]
 
 
-def rolled(rounds: Sequence[str], each: int, compress: Compress) -> str:
-    """The rolling summary of some rounds' texts: the summary so far and the next round, shortened again."""
-    told = ""
+def rolled(rounds: Sequence[str], each: int, compressor: Compressor) -> Compressed:
+    """The rolling summary of some rounds' texts: the summary so far and the next round, shortened again.
+
+    Its note is that of the last step.
+    """
+    told = Compressed("")
     for text in rounds:
-        told = compress(f"{told}\n{text}".strip(), each)
+        told = compressor.compress(f"{told.text}\n{text}".strip(), "", each)
     return told
 
 
@@ -119,12 +122,12 @@ def _newest_first(rounds: Sequence[Sequence[Message]], budget: int, count: Count
     return _flat(shown[::-1])
 
 
-def _compressed(message: Message, each: int, count: Count, compress: Compress) -> Placed:
+def _compressed(message: Message, each: int, count: Count, compressor: Compressor) -> Placed:
     cost = count(message.text)
     if cost <= each:
         return Placed(message, "FULL", message.text, cost, SHOWN)
-    short = compress(message.text, each)
-    return Placed(message, "COMPRESSED", short, count(short), COMPRESSED)
+    short = compressor.compress(message.text, "", each)
+    return Placed(message, "COMPRESSED", short.text, count(short.text), COMPRESSED, note=short.note)
 
 
 def _left_out(rounds: Sequence[Sequence[Message]], reason: str) -> list[Placed]:

@@ -1,5 +1,6 @@
 // The tab "Analysis": what the model said of its evidence, what broke the protocol, what was done, and the times.
 
+import { adherencePart } from "./adherence.js";
 import { el, fill, notice } from "./dom.js";
 import { duration, inOrder } from "./format.js";
 import { recordOf } from "./records.js";
@@ -13,6 +14,7 @@ export function analysisTab(view) {
     body.error ? errorPart(body) : analysisPart(body.analysis),
     body.violations ? violationsPart(body.violations) : null,
     body.repairs?.length ? repairsPart(body.repairs) : null,
+    body.adherence?.length ? adherencePart(body.adherence, view.instructions) : null,
     body.admission ? admissionPart(body.admission) : null,
     timingsPart(body.timings),
     body.attempts.length ? attemptsPart(body.attempts) : null,

@@ -47,6 +47,15 @@ function asQuery(values) {
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
+/** Addresses of what the browser itself fetches: pictures, and files to be saved. */
+export const files = {
+  plot: (name, kind, query = {}) => `/api/v1/audit/plots/${name}.${kind}${asQuery(query)}`,
+  statistics: (query = {}) => `/api/v1/audit/statistics.csv${asQuery(query)}`,
+  checkpoint: (file) => `/api/v1/audit/checkpoints/${file}`,
+  exported: (id, file) => `/api/v1/audit/exports/${id}/${encodeURIComponent(file)}`,
+  exportedAll: (id) => `/api/v1/audit/exports/${id}.zip`,
+};
+
 export const api = {
   timelines: (query = "") => ask("GET", `/timelines${asQuery({ q: query })}`),
   createTimeline: (given) => ask("POST", "/timelines", { json: given }),
@@ -82,6 +91,17 @@ export const api = {
   auditLedgers: () => ask("GET", "/audit/ledgers"),
   auditEvents: (name, query = {}) => ask("GET", `/audit/ledgers/${name}/events${asQuery(query)}`),
   auditStatistics: (query = {}) => ask("GET", `/audit/statistics${asQuery(query)}`),
+  auditDiff: (first, second) => ask("GET", `/audit/diff${asQuery({ first, second })}`),
+  auditRuns: (query) => ask("GET", `/audit/diff/runs${asQuery(query)}`),
+  lives: (id, query = {}) => ask("GET", at(id, `/lives/summary${asQuery(query)}`)),
+  life: (id, memory) => ask("GET", at(id, `/lives${asQuery({ memory })}`)),
+  checkpoints: (query = {}) => ask("GET", `/audit/checkpoints${asQuery(query)}`),
+  signCheckpoints: (ledgers) => ask("POST", "/audit/checkpoints", { json: ledgers ? { ledgers } : {} }),
+  checkCheckpoint: (given) => ask("POST", "/audit/checkpoints/check", { json: given }),
+  proveInclusion: (event) => ask("POST", "/audit/checkpoints/inclusion", { json: { event } }),
+  proveConsistency: (given) => ask("POST", "/audit/checkpoints/consistency", { json: given }),
+  exports: (query = {}) => ask("GET", `/audit/exports${asQuery(query)}`),
+  makeExport: (given) => ask("POST", "/audit/exports", { json: given }),
   stopAudit: (kind) => ask("POST", `/audit/${kind}/stop`, { json: {} }),
   reviews: (id, query = {}) => ask("GET", at(id, `/reviews${asQuery(query)}`)),
   replies: (id, reviewer) => ask("GET", at(id, `/replies${asQuery({ reviewer })}`)),

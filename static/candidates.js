@@ -24,14 +24,18 @@ const COLUMNS = [
   "bm25_rank",
   "coverage",
   "other_ranks",
+  "context_cosine",
+  "nearness",
   "fused",
   "lent_by",
   "normalised",
   "bonuses",
+  "superseded_by",
+  "kinship",
   "relevant",
   "tokens",
 ];
-const TEXTS = new Set(["memory", "verdict", "other_ranks", "lent_by", "bonuses", "relevant"]);
+const TEXTS = new Set(["memory", "verdict", "other_ranks", "lent_by", "superseded_by", "bonuses", "relevant"]);
 /** Columns whose value stands inside another field of a row. Ranks count from 0 there, from 1 for people. */
 const DERIVED = {
   verdict: (row) => row.reason,
@@ -39,7 +43,8 @@ const DERIVED = {
   bm25_rank: (row) => place(row.ranks?.bm25),
   other_ranks: (row) => otherRanks(row),
 };
-const valueOf = (name, row) => (DERIVED[name] ? DERIVED[name](row) : row[name]);
+// A record of before there was a field does not have it.
+const valueOf = (name, row) => (DERIVED[name] ? DERIVED[name](row) : (row[name] ?? null));
 const place = (rank) => (rank === undefined || rank === null ? null : rank + 1);
 
 function otherRanks({ ranks }) {
@@ -131,7 +136,7 @@ function cell(name, row, view, labels) {
     return el("td", {}, label ? el("span", { class: "label" }, label) : null, label ? " " : "", row.reason);
   }
   if (name === "relevant") return el("td", {}, row.relevant ? strings.yes : strings.no);
-  if (name === "lent_by") return el("td", {}, lender(row, view));
+  if (name === "lent_by" || name === "superseded_by") return el("td", {}, other(row[name], view));
   if (name === "other_ranks" || name === "bonuses") return el("td", { class: "figures" }, pairs(valueOf(name, row)));
   if (name === "rank") return el("td", { class: "figure" }, String(row.rank + 1));
   const value = valueOf(name, row);
@@ -146,10 +151,11 @@ function memoryCell(memory, id) {
   return el("th", { scope: "row", title: `${source}\n${memory.text}` }, parts);
 }
 
-function lender(row, view) {
-  if (!row.lent_by) return "–";
-  const round = view.memories[row.lent_by]?.round;
-  return round ? strings.round(round) : row.lent_by;
+/** Another past turn that a row names: by its round where that is known. */
+function other(memory, view) {
+  if (!memory) return "–";
+  const round = view.memories[memory]?.round;
+  return round ? strings.round(round) : memory;
 }
 
 /** "user 0.100, character 0.100"; a bonus of 0 is none. */

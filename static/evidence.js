@@ -52,7 +52,7 @@ function entry(item, view, finals, label) {
       el("span", { class: "label" }, item.label),
       el("span", {}, strings.kinds[item.route]),
       el("span", { title: strings.fidelity[item.fidelity] }, strings.shownAs(item.fidelity)),
-      useOf(item, body),
+      item.fidelity === "PLACEHOLDER" ? null : useOf(item, body),
     ),
     el(
       "p",
@@ -61,9 +61,14 @@ function entry(item, view, finals, label) {
       dateOf(memory),
       item.cue ? [" · ", el("span", {}, strings.cue(item.cue))] : null,
     ),
-    el("p", { class: "words", dir: "auto" }, memory ? memory.text : strings.erasedMemory),
+    el("p", { class: "words", dir: "auto" }, wordsOf(item, memory, view)),
     el("footer", {}, finalOf(finals.get(item.memory)), el("span", { class: "number" }, strings.tokens(item.tokens))),
   );
+}
+
+/** What the model read: the whole memory, or the form of one side of it that the prompt showed. */
+function wordsOf(item, memory, view) {
+  return view.shown?.[item.label] ?? (memory ? memory.text : strings.erasedMemory);
 }
 
 /** What the reply made of an item, as a word. */

@@ -108,6 +108,7 @@ export const strings = {
   tabs: {
     evidence: "Evidence",
     candidates: "Candidates",
+    messages: "Messages",
     decay: "Decay",
     analysis: "Analysis",
     instructions: "Instructions",
@@ -129,6 +130,36 @@ export const strings = {
   notCited: "not cited",
   evidenceFacts: (count, tokens, used) =>
     `${count} ${count === 1 ? "memory" : "memories"} in prompt order, ${tokens.toLocaleString("en")} tokens; ${used} cited.`,
+  noMessages: (policy, window) =>
+    policy === "arpm" && window.length
+      ? `Under the policy arpm earlier messages come as evidence. Round ${window.join(", ")} also stood in the prompt as it was said.`
+      : `No earlier message was looked at (policy ${policy ?? "unknown"}).`,
+  policies: {
+    full: "Policy full: every message of the conversation, as far as the model's window goes.",
+    recent_k: "Policy recent_k: the last rounds as they were said.",
+    truncated: "Policy truncated: as many of the last rounds as the budget holds.",
+    recency_compressed: "Policy recency_compressed: the last rounds as they were said, older messages shortened.",
+    summary: "Policy summary: the last rounds as they were said, behind a summary of all before.",
+    afm: "Policy afm: each remembered message whole, shortened, or as a stub, by its importance, nearness and age.",
+    afm_paper: "Policy afm_paper: adaptive focus packed as published, oldest first.",
+  },
+  messageFacts: (whole, shortened, stubs, out, tokens) =>
+    `${whole} whole, ${shortened} shortened, ${stubs} as stubs, ${out} left out; ${tokens.toLocaleString("en")} tokens.`,
+  messageColumns: {
+    message: ["Message", "When it was said, by whom, and its words"],
+    shown: ["Shown", "How the prompt showed it"],
+    tokens: ["Tokens", "What it costs; 0 where another line stands for it"],
+    reason: ["Why", "Why it is shown so, or left out"],
+    importance: ["Importance", "Critical is shown whole whatever its age"],
+    similarity: ["Similarity", "How near it is to the question"],
+    recency: ["Recency", "Halves with every half-life in rounds"],
+    score: ["Score", "What importance, similarity and recency give"],
+  },
+  parts: { user: "person", assistant: "character" },
+  importances: { CRITICAL: "critical", RELEVANT: "relevant", TRIVIAL: "trivial" },
+  leftOut: "left out",
+  leftOutRun: (first, last, count, reason) =>
+    `${first === last ? `Round ${first}` : `Rounds ${first} to ${last}`}: ${count} messages left out, ${reason}.`,
   shownAs: (fidelity) => ({ FULL: "whole", COMPRESSED: "shortened", LATENT: "as vectors", PLACEHOLDER: "placeholder" })[fidelity] ?? fidelity,
   fidelity: {
     FULL: "The model was shown the whole text (fidelity FULL).",
@@ -163,6 +194,10 @@ export const strings = {
     other_ranks: ["other ranks", "Place in each further search lane"],
     fused: ["fused", "Sum over the lanes (reciprocal rank fusion, equation 3)"],
     lent_by: ["lent by", "The neighbour that lent it part of its score"],
+    context_cosine: ["in context", "Raw cosine of the question and the memory behind the one before it"],
+    nearness: ["nearness", "How near its scores are to the best; part of the fused score"],
+    superseded_by: ["corrected by", "The later memory that corrects it, and so is ranked before it"],
+    kinship: ["kinship", "How near the two are: similarity plus the share of words in common"],
     normalised: ["normalised", "Fused score divided by the best one"],
     bonuses: ["bonuses", "Added for names, session and source"],
     relevant: ["gate", "Whether the question itself matches it, before decay"],
@@ -201,6 +236,25 @@ export const strings = {
   analysisText: "As written",
   violations: "Violations",
   noViolations: "The reply followed the protocol.",
+  adherence: "Standing instructions",
+  adherenceHelp: "Whether the reply kept each instruction that the prompt showed, as far as code can tell.",
+  verdicts: { kept: "kept", broken: "broken", unchecked: "unchecked" },
+  verdictMeanings: {
+    kept: "Every part of the instruction was read and is kept",
+    broken: "The reply breaks at least one part of it",
+    unchecked: "Code cannot tell",
+  },
+  checkKinds: {
+    unread: "some of its words cannot be checked by code",
+    scope: "it is for some occasions only, and this is not one or code cannot tell",
+  },
+  checked: (kind, verdict) => `${kind}: ${verdict}`,
+  foundInReply: ({ text, count, at }) => {
+    const parts = [count === null ? null : `found ${count.toLocaleString("en")}`, text === null ? null : `“${text}”`];
+    const said = parts.filter((part) => part !== null).join(": ");
+    return said ? `, ${said}${at === null ? "" : ` at character ${at.toLocaleString("en")}`}` : "";
+  },
+  erasedInstruction: "(erased)",
   repairs: "Repairs",
   rungs: {
     normalised: "Tidied by rule",

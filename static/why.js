@@ -6,6 +6,7 @@ import { decayTab } from "./decay.js";
 import { byId, el, fill } from "./dom.js";
 import { evidenceTab } from "./evidence.js";
 import { instructionsTab } from "./instructions.js";
+import { messagesTab } from "./messages.js";
 import { promptTab } from "./prompt.js";
 import { recordTab } from "./record.js";
 import { recordOf } from "./records.js";
@@ -15,6 +16,7 @@ import { strings } from "./strings.js";
 const TABS = {
   evidence: evidenceTab,
   candidates: candidatesTab,
+  messages: messagesTab,
   decay: decayTab,
   analysis: analysisTab,
   instructions: instructionsTab,
@@ -55,7 +57,7 @@ export async function showTab(name = current, label = null) {
     button.tabIndex = chosen ? 0 : -1;
   }
   byId("panel").setAttribute("aria-labelledby", `tab-${name}`);
-  document.body.classList.toggle("wide-why", name === "candidates");
+  document.body.classList.toggle("wide-why", name === "candidates" || name === "messages");
   const view = state.selected ? await recordOf(state.selected) : null;
   // Another tab or turn may have been chosen while the record was on its way.
   if (current !== name || (view?.turn.id ?? null) !== state.selected) return;

@@ -112,6 +112,28 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
         "knowledge_tip": {"seq": 0, "hash": GENESIS},
         "instructions_shown": ["i-1"],
         "window": [1, 2],
+        "context_tokens": 8192,
+        "history": [
+            {
+                "round": 1,
+                "part": "user",
+                "at": None,
+                "memory": "m-1",
+                "fidelity": "COMPRESSED",
+                "tokens": 7,
+                "reason": "score",
+                "focus": {
+                    "importance": "RELEVANT",
+                    "similarity": 0.5,
+                    "recency": 0.9,
+                    "score": 0.38,
+                    "intended": "COMPRESSED",
+                },
+                "note": None,
+            }
+        ],
+        "about_dialogue": False,
+        "adherence": None,
         "candidates": {"knowledge": [{**candidate, "route": "knowledge"}], "experience": [candidate]},
         "evidence": [
             {"label": "E1", "memory": "m-2", "route": "experience", "fidelity": "FULL", "tokens": 31, "cue": "昨天"}
@@ -156,6 +178,9 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
             "kind": "rule",
             "source_round": 2,
             "rule": "以后都",
+            "probability": 1.0,
+            "reason": "rule 以后都",
+            "replaces": None,
         },
         "instruction_retired": {"instruction": "i-1", "reason": "asked to stop", "by": "不用再", "source_round": None},
         "memory_quarantined": {
@@ -163,6 +188,16 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
             "scope": {"by": "rounds", "value": [3, 4]},
             "reason": "an error string",
             "by": "hand",
+        },
+        "message_compressed": {
+            "key": "sha256:" + "c" * 64,
+            "rounds": [1],
+            "memories": ["m-1"],
+            "model": "large-1",
+            "budget": 40,
+            "text": "Brief.",
+            "note": None,
+            "failed": False,
         },
         "memory_released": {"memories": ["m-1"], "reason": "it was right", "by": "hand"},
         "memory_erased": {
@@ -209,6 +244,7 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
             "text": "# 标题\n\n正文。",
             "text_digest": DIGEST,
             "chunking": {"child": 200, "parent": 600},
+            "headings": True,
             "bytes": 25,
             "encoding": "utf-8",
         },

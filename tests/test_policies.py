@@ -14,9 +14,11 @@ from arpm.audit.past import Past
 from arpm.audit.replay import Depth, TurnReplay, replayed
 from arpm.erasure import erase, of_memories, reach
 from arpm.events import Event
+from arpm.generation.base import GenerationError, GenerationRequest
 from arpm.quarantine import Scope
 from arpm.replayed_prompt import PromptLostError, matches_record, prompt_of_record
 from arpm.service import Column, Service
+from arpm.web.views import rehearsal_view
 from governance.config import PRESETS, Policy
 from retrieval.embedding.hashing import HashingEmbedder
 from tests.support import ScriptedBackend, open_service, reply
@@ -27,7 +29,10 @@ ALLERGY = "我对花生严重过敏，吃了会休克，请记住。"
 LINES = (
     KETTLE,
     ALLERGY,
-    *(f"On day {day} it rained and we had soup and talked about the neighbours' dog for a while." for day in range(1, 5)),
+    *(
+        f"On day {day} it rained and we had soup and talked about the neighbours' dog for a while."
+        for day in range(1, 5)
+    ),
     *(f"第{day}天我们去市场买了蔬菜，然后一起做了晚饭，聊了很久。" for day in range(1, 5)),
 )
 ASKED = "Where is the red kettle? 红色的水壶在哪里？"
@@ -75,14 +80,14 @@ class TestWhatThePromptShows:
         timeline = lived(service)
         found = {}
         for policy in POLICIES:
-            changes = {"policy": policy, "history_budget": 300, "policy_rounds": 3, "compressed_tokens": 12}
+            changes = {"policy": policy, "history_budget": 150, "policy_rounds": 3, "compressed_tokens": 12}
             service.rehearse(timeline, ASKED, Column("default", changes))
             found[policy] = "\n".join(message.content for message in backend.requests[-1].messages)
         return found
 
     def test_each_policy_shows_its_own_part_of_the_conversation(self, prompts: dict[str, str]) -> None:
         with_kettle = {policy for policy, prompt in prompts.items() if KETTLE in prompt}
-        assert with_kettle >= {"arpm", "afm", "bm25", "full"}
+        assert with_kettle >= {"arpm", "bm25", "full"}
         assert with_kettle.isdisjoint({"stateless", "recent_k", "truncated"})
         last = LINES[-1]
         assert {policy for policy, prompt in prompts.items() if last in prompt} >= {
@@ -188,3 +193,90 @@ def test_a_record_of_adaptive_focus_that_contradicts_itself_is_found(service: Se
 
 def test_every_policy_has_a_preset(service: Service) -> None:
     assert {preset.config.policy for preset in PRESETS.values()} == set(POLICIES)
+
+
+class TestAModelThatShortens:
+    """The setting `compressor` "model": what a model made of a message is kept, used again, and erased with it."""
+
+    @pytest.fixture
+    def short(self, backend: ScriptedBackend) -> Iterator[list[str]]:
+        """Prompts that asked to shorten; the model answers them with the first words of the message."""
+        asked: list[str] = []
+
+        def answer(request: GenerationRequest) -> str:
+            if len(request.messages) > 1 or ("Shorten" not in request.question and "缩短" not in request.question):
+                return reply("I see. 明白了。")
+            asked.append(request.question)
+            return self.written(request.question)
+
+        backend.script = [answer]
+        yield asked
+
+    @staticmethod
+    def written(question: str) -> str:
+        return f"<think>short</think>Brief: {question.splitlines()[-1][:20]}"
+
+    @staticmethod
+    def under(service: Service, timeline: str, policy: str = "recency_compressed") -> Event:
+        return asked_under(service, timeline, policy, compressor="model", compressed_tokens=14, policy_rounds=2)
+
+    @pytest.mark.parametrize("policy", ["recency_compressed", "summary", "afm"])
+    def test_is_asked_once_and_replays_without_it(
+        self, service: Service, backend: ScriptedBackend, short: list[str], policy: str
+    ) -> None:
+        timeline = lived(service)
+        event = self.under(service, timeline, policy)
+        shown = "\n".join(message.content for message in backend.requests[-1].messages)
+        if policy != "afm":
+            assert short and "Brief: " in shown and "<think>" not in shown
+        asked = len(short)
+        self.under(service, timeline, policy)
+        assert len(set(short)) == len(short) and len(short) - asked <= 4
+        for depth in ("arithmetic", "retrieval"):
+            results = replay(service, timeline, depth)
+            assert [(r.round, r.disagreements, r.skipped) for r in results if not r.same] == []
+        assert matches_record(prompt_of_record(service.catalogue, event), event)
+
+    def test_its_faults_are_noted(self, service: Service, backend: ScriptedBackend, short: list[str]) -> None:
+        timeline = lived(service)
+        self.written = lambda question: "far too long " * 50  # type: ignore[method-assign]
+        rows = [row for row in body_of(self.under(service, timeline))["history"] if row["fidelity"] == "COMPRESSED"]
+        assert rows and all("cut" in row["note"] and row["tokens"] <= 14 for row in rows)
+
+    def test_a_model_that_fails_is_replaced_by_rule_and_asked_again(
+        self, service: Service, backend: ScriptedBackend, short: list[str]
+    ) -> None:
+        timeline = lived(service)
+
+        def broken(question: str) -> str:
+            raise GenerationError("timeout", "took too long")
+
+        self.written = broken  # type: ignore[method-assign]
+        rows = [row for row in body_of(self.under(service, timeline))["history"] if row["fidelity"] == "COMPRESSED"]
+        assert rows and all("took too long" in row["note"] for row in rows)
+        asked = len(short)
+        del self.written
+        again = body_of(self.under(service, timeline))
+        assert len(short) > asked
+        assert any(row["fidelity"] == "COMPRESSED" and row["note"] is None for row in again["history"])
+        assert all(result.same for result in replay(service, timeline, "retrieval"))
+
+    def test_a_rehearsal_leaves_no_trace_and_shows_its_prompt(self, service: Service, short: list[str]) -> None:
+        timeline = lived(service)
+        before = (service.logs / timeline / "ledger.jsonl").read_bytes()
+        changes = {"policy": "recency_compressed", "compressor": "model", "compressed_tokens": 14, "policy_rounds": 2}
+        rehearsal = service.rehearse(timeline, ASKED, Column("default", changes))
+        assert short and (service.logs / timeline / "ledger.jsonl").read_bytes() == before
+        assert "Brief: " in str(rehearsal_view(service, timeline, rehearsal)["prompt"])
+
+    def test_what_was_made_of_a_message_goes_with_it(self, service: Service, short: list[str]) -> None:
+        timeline = lived(service)
+        self.written = lambda question: "Brief: zebra" if "soup" in question else "Brief."  # type: ignore[method-assign]
+        self.under(service, timeline, "summary")
+        ledger = service.logs / timeline / "ledger.jsonl"
+        assert b"zebra" in ledger.read_bytes()
+        memories = [memory for number in range(3, 7) if (memory := service.timeline(timeline).memory_of_round(number))]
+        what = of_memories(service.catalogue, memories)
+        erase(service, what, reach(service, what).confirm)
+        files = [path for path in service.logs.rglob("*") if path.is_file()]
+        assert [path.name for path in files if b"zebra" in path.read_bytes()] == []

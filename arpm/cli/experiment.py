@@ -33,7 +33,7 @@ LIST = "list"
 @click.command()
 @click.argument("name", default=LIST, metavar="[NAME]")
 @click.option("--model", help="Also let this model answer, where the experiment has answers; `arpm models` lists them.")
-@click.option("--seeds", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many seeds, from 0.")
+@click.option("--seeds", type=click.IntRange(1, 1000), help="How many seeds, from 0; 1, or what the experiment is for.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the result.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the data sets.")
 @click.option("--quick", is_flag=True, help="A small run that shows that everything works; its numbers mean nothing.")
@@ -43,7 +43,7 @@ def experiment(
     ctx: click.Context,
     name: str,
     model: str | None,
-    seeds: int,
+    seeds: int | None,
     out: Path | None,
     data: Path | None,
     quick: bool,
@@ -57,7 +57,7 @@ def experiment(
     """
     # Imported here: numpy and matplotlib take a second that --help need not wait for.
     from arpm.experiments.base import Run
-    from arpm.experiments.catalogue import EXPERIMENTS
+    from arpm.experiments.catalogue import DEFAULT_SEEDS, EXPERIMENTS
     from arpm.experiments.catalogue import experiment as found
 
     if name == LIST:
@@ -68,6 +68,8 @@ def experiment(
     options: Options = ctx.obj
     settings = options.settings()
     _check_model(settings, model)
+    # A quick run shows that everything works: one seed is enough for that.
+    seeds = seeds or (1 if quick else DEFAULT_SEEDS.get(name, 1))
     out = out or OUT / (f"{name}-quick" if quick else name)
     with _bar() as told:
         try:

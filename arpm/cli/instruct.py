@@ -8,6 +8,7 @@ import click
 
 from arpm.cli.options import Options, json_option
 from arpm.cli.output import emit, note, say, table
+from governance.contradictions import contradictions
 
 if TYPE_CHECKING:
     from arpm.catalogue import InstructionRow
@@ -35,15 +36,20 @@ def instructions(
                 opened.add_instruction(text)
             if retired is not None and reason is not None:
                 opened.retire_instruction(retired, reason, by="hand")
-        rows = opened.instructions()
+        rows, pairs = opened.instructions(), contradictions(opened.active_instructions())
     if as_json:
         emit(rows)
     elif rows:
-        say(table(("instruction", "round", "from", "state", "words"), map(_cells, rows)))
+        say(table(("instruction", "round", "from", "sure", "state", "words"), map(_cells, rows)))
+        for pair in pairs:
+            note(
+                f"{pair.older} and {pair.newer} contradict each other in {pair.about}: {pair.newer}, the newer, holds."
+            )
     else:
         note(f"No standing instruction on {timeline}. --add TEXT adds one.")
 
 
 def _cells(row: InstructionRow) -> tuple[object, ...]:
     state = "in force" if row.retired_at is None else f"retired: {row.retired_reason}"
-    return row.id, row.round, row.rule or row.kind, state, row.text
+    sure = "" if row.probability is None else f"{row.probability:.2f}"
+    return row.id, row.round, row.rule or ("classifier" if row.kind == "rule" else row.kind), sure, state, row.text

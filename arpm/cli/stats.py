@@ -11,11 +11,11 @@ from arpm.cli.options import Options, json_option
 from arpm.cli.output import emit, note, say, table
 
 if TYPE_CHECKING:
-    from arpm.audit.statistics import Row, Stage
+    from arpm.audit.statistics import Observation, Row, Stage
 
 _HEADER = (
     *("", "stage", "model", "rounds", "replies", "failed", "mean", "median", "no analysis", "no response"),
-    *("repaired", "broken", "cited", "unknown", "absent", "K/E/both/none/?", "admitted"),
+    *("repaired", "broken", "cited", "unknown", "absent", "K/E/both/none/?", "admitted", "instructions kept"),
 )
 
 
@@ -34,6 +34,9 @@ _HEADER = (
     "--published", is_flag=True, help="Print CSV in the columns of the published analysis_stats_by_stage.csv."
 )
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw protocol shares (.png or .svg).")
+@click.option(
+    "--plot-adherence", type=click.Path(path_type=Path, dir_okay=False), help="Draw instructions kept over the rounds."
+)
 @click.option("--plot-lengths", type=click.Path(path_type=Path, dir_okay=False), help="Draw lengths of analyses.")
 @json_option
 @click.pass_context
@@ -45,10 +48,11 @@ def stats(
     as_csv: bool,
     published: bool,
     plot: Path | None,
+    plot_adherence: Path | None,
     plot_lengths: Path | None,
     as_json: bool,
 ) -> None:
-    """Behaviour statistics for each model and stage: analyses, tags, repairs, citations, needs, admission.
+    """Behaviour statistics for each model and stage: analyses, tags, repairs, citations, needs, instructions kept.
 
     Reads the ledgers of the logs folder, of all timelines or those named, without a lock: a copy or the folder of a
     running server will do. Ends with 1 when a ledger is damaged; it counts up to the damage.
@@ -83,6 +87,7 @@ def stats(
     elif rows:
         say(table(_HEADER, (_cells(number, row) for number, row in enumerate(rows, 1))))
     _draw(rows, plot, plot_lengths)
+    _draw_adherence([one for timeline in seen for one in timeline.observations], plot_adherence)
     if not rows:
         note("No model has replied on these timelines yet.")
     if erased := sum(one.erased for one in seen):
@@ -106,6 +111,16 @@ def _draw(rows: list[Row], plot: Path | None, plot_lengths: Path | None) -> None
         save(protocol_shares(rows), plot)
     if plot_lengths is not None:
         save(analysis_lengths(rows), plot_lengths)
+
+
+def _draw_adherence(observations: list[Observation], path: Path | None) -> None:
+    if path is None:
+        return
+    from arpm.audit.plots import check_format, save
+    from arpm.audit.plots_statistics import rolling_adherence
+
+    check_format(path)
+    save(rolling_adherence(observations), path)
 
 
 def _stage(text: str) -> Stage:
@@ -136,7 +151,16 @@ def _cells(number: int, row: Row) -> tuple[object, ...]:
         _said(row.citations_absent),
         "–" if needs is None else "/".join(str(count) for count in needs.values()),
         "–" if row.admission_rate is None else f"{row.admission_rate:.0%}",
+        _kept(row),
     )
+
+
+def _kept(row: Row) -> str:
+    """Instructions kept, of those that code could check."""
+    if row.adherence_rate is None:
+        return "–"
+    checked = (row.instructions_kept or 0) + (row.instructions_broken or 0)
+    return f"{row.adherence_rate:.0%} of {checked}"
 
 
 def _place(value: float | None) -> str:

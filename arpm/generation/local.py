@@ -33,7 +33,7 @@ from arpm.generation.base import (
 )
 from arpm.generation.evidence_choice import rank
 from arpm.generation.local_model import CONTEXT_TOKENS, MODEL, LoadedModel, LoadedTokenizer, load, load_tokenizer
-from arpm.generation.local_reply import CLOSING, best, opening, response_grammar
+from arpm.generation.local_reply import CLOSING, best, opening, response_grammar, tells
 from arpm.generation.question_likelihood import QuestionLikelihood
 from retrieval.text import usable
 
@@ -65,6 +65,7 @@ class LocalBackend:
     def rank(self, question: str, evidence: Sequence[LabelledEvidence]) -> tuple[str, ...]:
         """The labels of `evidence`, best first, by the likelihood of the question and by similarity.
 
+        A note that only asks tells nothing, however likely it makes the question: it comes after those that tell.
         Raises GenerationError of kind "load".
         """
         if len(evidence) < 2:
@@ -73,7 +74,8 @@ class LocalBackend:
             if self._likelihood is None:
                 self._likelihood = QuestionLikelihood(self._model())
             order = rank(question, evidence, self._likelihood).order
-        return tuple(evidence[place].label for place in order)
+        ordered = [evidence[place] for place in order]
+        return tuple(item.label for item in sorted(ordered, key=lambda item: not tells(item)))
 
     def generate(self, request: GenerationRequest, on_text: OnText, cancel: threading.Event) -> Generation:
         """Generate a reply in the form of the protocol, calling `on_text` with each piece as it arrives.

@@ -71,6 +71,7 @@ _SPEAKER = re.compile(r"^[^\n:：]{1,60}[:：] ", re.MULTILINE)
 
 _TAGS_AND_LABELS = "<>＜＞[]【】()（）"
 _ENDS = ".!?。！？；;"
+_QUESTION_MARKS = "?？"
 _BLANKS = " \u00a0\u3000"
 
 
@@ -115,6 +116,13 @@ def asks(message: str) -> bool:
     return message.rstrip().endswith(("?", "？")) or bool(_REQUEST.match(message)) or bool(_ASKING.search(message))
 
 
+def tells(note: LabelledEvidence) -> bool:
+    """Whether a note states anything; one that only asks, or says that nothing is known, has nothing to quote."""
+    words = _words_of(note)
+    spans = (words[span.start : span.end].rstrip() for span in sentences(words))
+    return any(sentence and sentence[-1] not in _QUESTION_MARKS for sentence in spans)
+
+
 def free_grammar(limit: int) -> str:
     """EBNF for a response of at most `limit` sentences in one paragraph, never empty."""
     # A full stop before a digit ends nothing. The blank between sentences is a piece of the next one: after an
@@ -148,8 +156,11 @@ def _literal(text: str) -> str:
 
 def _quotable(best: LabelledEvidence, question: str, spoken: Language) -> list[str]:
     """The sentences of a note that may be quoted, each once, without speakers and signs a response may not hold."""
-    words = _own_words(best.text) if best.route == "experience" else best.text
-    return _telling(excerpt(words, question, _QUOTED_CHARACTERS), spoken)
+    return _telling(excerpt(_words_of(best), question, _QUOTED_CHARACTERS), spoken) if tells(best) else []
+
+
+def _words_of(note: LabelledEvidence) -> str:
+    return _own_words(note.text) if note.route == "experience" else note.text
 
 
 def _own_words(memory: str) -> str:
@@ -170,7 +181,7 @@ def _telling(text: str, spoken: Language) -> list[str]:
     """The sentences of `text`, questions left out where there are others, each once and not too long."""
     note = usable(text).translate(_TO_BLANK)
     spans = list(sentences(note))
-    telling = [span for span in spans if note[span.end - 1] not in "?？"] or spans
+    telling = [span for span in spans if note[span.end - 1] not in _QUESTION_MARKS] or spans
     found = (note[span.start : span.end].strip(_ENDS + _BLANKS) for span in telling)
     return [_shortened(sentence, _SENTENCE_CHARACTERS[spoken]) for sentence in dict.fromkeys(found) if sentence]
 

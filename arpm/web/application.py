@@ -10,25 +10,30 @@ from arpm.service import Service
 from arpm.web import (
     audit,
     body,
+    checkpoints,
     clock,
     compare,
     config,
     context,
     csrf,
+    diffs,
     documents,
     erasures,
     errors,
+    exports,
     headers,
     health,
     hosts,
     ids,
     instructions,
     junk,
+    lives,
     login,
     memories,
     messages,
     openapi,
     pages,
+    plots,
     reviews,
     timelines,
     turns,
@@ -49,6 +54,11 @@ AREAS = (
     documents,
     erasures,
     audit,
+    diffs,
+    lives,
+    checkpoints,
+    exports,
+    plots,
     openapi,
 )
 
@@ -56,11 +66,14 @@ AREAS = (
 ROOT = Path(__file__).parents[2]
 
 
-def create_app(service: Service) -> Flask:
-    """The application that serves `service`: the chat page and the JSON API."""
+def create_app(service: Service, home: Path = Path()) -> Flask:
+    """The application that serves `service`: the pages and the JSON API.
+
+    `home` is where the folders `checkpoints` and `exports` are: the one that the server was started in.
+    """
     app = Flask(__name__, root_path=str(ROOT))
     app.config["MAX_CONTENT_LENGTH"] = body.JSON_LIMIT
-    context.init(app, service)
+    context.init(app, service, home)
     errors.init(app)
     headers.init(app)
     ids.init(app)

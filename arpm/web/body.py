@@ -6,7 +6,7 @@ Strings come out without NUL and unpaired surrogates, as they can be stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from flask import request
@@ -52,6 +52,15 @@ def ids_field(given: list[Any], name: str) -> list[str]:
     return [usable(item) for item in given]
 
 
+def names_field(given: list[Any] | None, name: str) -> list[str]:
+    """A list of names from a body, each once; where it is not given, none. Raises RequestError (400)."""
+    if given is None:
+        return []
+    if not all(isinstance(item, str) for item in given):
+        raise RequestError(400, "input", strings.BAD_IDS.format(name=name), f"body.{name}")
+    return list(dict.fromkeys(usable(item) for item in given))
+
+
 def query_number(name: str, default: int, low: int, high: int) -> int:
     """A whole number from the query string. Raises RequestError (400) naming it and its range."""
     given = request.args.get(name)
@@ -61,6 +70,23 @@ def query_number(name: str, default: int, low: int, high: int) -> int:
         message = strings.NOT_A_NUMBER.format(name=name, low=low, high=high, given=given[:40])
         raise RequestError(400, "input", message, f"?{name}")
     return int(given)
+
+
+def query_text(name: str) -> str:
+    """A text from the query string that must be there. Raises RequestError (400)."""
+    given = usable(request.args.get(name, ""))
+    if not given:
+        raise RequestError(400, "input", strings.MISSING_QUERY.format(name=name), f"?{name}")
+    return given
+
+
+def query_choice(name: str, default: str, choices: Sequence[str]) -> str:
+    """One of some words from the query string. Raises RequestError (400) naming them."""
+    given = request.args.get(name, default)
+    if given not in choices:
+        message = strings.BAD_CHOICE.format(name=name, choices=", ".join(choices), given=given[:40])
+        raise RequestError(400, "input", message, f"?{name}")
+    return given
 
 
 def _document(needed: bool) -> dict[str, Any]:

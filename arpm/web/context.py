@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from flask import Flask, current_app
@@ -25,9 +26,9 @@ class Context:
     audits: Audits
 
 
-def init(app: Flask, service: Service) -> None:
-    """Put `service` behind `app`."""
-    app.extensions[_NAME] = Context(service, LiveTurns(service), Comparisons(service), Audits(service))
+def init(app: Flask, service: Service, home: Path) -> None:
+    """Put `service` behind `app`. `home` is the folder that checkpoints and exports have theirs in."""
+    app.extensions[_NAME] = Context(service, LiveTurns(service), Comparisons(service), Audits(service, home))
 
 
 def context_of(app: Flask) -> Context:

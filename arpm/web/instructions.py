@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from flask import Blueprint
@@ -9,14 +10,19 @@ from flask import Blueprint
 from arpm.web.body import read_json
 from arpm.web.context import service
 from arpm.web.views import instruction_view
+from governance.contradictions import contradictions
 
 blueprint = Blueprint("instructions", __name__, url_prefix="/api/v1/timelines/<id('t'):timeline>/instructions")
 
 
 @blueprint.get("")
 def index(timeline: str) -> dict[str, Any]:
-    """Every instruction in the order given, retired ones too."""
-    return {"instructions": [instruction_view(row) for row in service().timeline(timeline).instructions()]}
+    """Every instruction in the order given, retired ones too, and which of those in force contradict each other."""
+    opened = service().timeline(timeline)
+    return {
+        "instructions": [instruction_view(row) for row in opened.instructions()],
+        "contradictions": [asdict(pair) for pair in contradictions(opened.active_instructions())],
+    }
 
 
 @blueprint.post("")

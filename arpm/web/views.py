@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -98,11 +98,15 @@ def quarantine_view(row: QuarantineRow) -> dict[str, Any]:
 
 def memory_view(memory: Experience | KnowledgeChunk, limit: int | None = None) -> dict[str, Any]:
     """A memory of either kind, its text cut to `limit` characters."""
-    text = memory.text if limit is None or len(memory.text) <= limit else memory.text[: limit - 1] + "…"
-    view = {"id": memory.memory, "text": text, "at": memory.at.isoformat() if memory.at else None}
+    view = {"id": memory.memory, "text": _cut(memory.text, limit), "at": memory.at.isoformat() if memory.at else None}
     if isinstance(memory, KnowledgeChunk):
         return {**view, "route": "knowledge", "source": memory.source, "document": memory.document}
-    return {**view, "route": "experience", "round": memory.round, "session": memory.session}
+    sides = {"message": _cut(memory.message, limit), "reply": _cut(memory.reply, limit)}
+    return {**view, **sides, "route": "experience", "round": memory.round, "session": memory.session}
+
+
+def _cut(text: str, limit: int | None) -> str:
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 
 def turn_row_view(service: Service, row: TurnRow, event: Event) -> dict[str, Any]:
@@ -127,7 +131,8 @@ def turn_row_view(service: Service, row: TurnRow, event: Event) -> dict[str, Any
 def turn_view(service: Service, event: Event) -> dict[str, Any]:
     """A turn as the conversation shows it, its whole record, and what the record only names by id.
 
-    `prompt` is None for a failed turn and where something that it showed was erased.
+    `prompt` is None for a failed turn and where something that it showed was erased. `shown` holds, by label, the words
+    of evidence that is not a whole memory.
     """
     body = event.body or {}
     row = service.catalogue.turn(event.id)
@@ -139,16 +144,16 @@ def turn_view(service: Service, event: Event) -> dict[str, Any]:
         "siblings": [reply.event for reply in replies if reply.kind == "turn"],
         "memories": memories_of(service, body),
         "instructions": instructions_of(service, body),
-        "prompt": _prompt(service, event),
+        **_prompt(service, event),
     }
 
 
 def rehearsal_view(service: Service, timeline: str, rehearsal: Rehearsal) -> dict[str, Any]:
     """What a turn would have been, in the shape of a turn."""
     body, opened = rehearsal.body, service.timeline(timeline)
-    prompt = None
+    prompt, made = _NO_PROMPT, rehearsal.compressions
     if rehearsal.kind == "turn":
-        prompt = prompt_view(parts_of_body(service.catalogue, opened.id, rehearsal.at, body))
+        prompt = _of_parts(lambda: parts_of_body(service.catalogue, opened.id, rehearsal.at, body, made))
     return {
         "kind": rehearsal.kind,
         "preset": rehearsal.preset,
@@ -157,7 +162,7 @@ def rehearsal_view(service: Service, timeline: str, rehearsal: Rehearsal) -> dic
         "body": body,
         "memories": memories_of(service, body),
         "instructions": instructions_of(service, body),
-        "prompt": prompt,
+        **prompt,
         "seconds": sum(body["timings"].values()),
     }
 
@@ -219,7 +224,8 @@ def memories_of(service: Service, body: Mapping[str, Any]) -> dict[str, Any]:
     """The memories a record names, by id; an erased one is not there."""
     shown = {item["memory"] for item in body.get("evidence", [])}
     candidates = body.get("candidates", {})
-    named = [*shown, *(row["memory"] for route in candidates.values() for row in route)]
+    looked_at = [row["memory"] for row in body.get("history", []) if row["memory"]]
+    named = [*shown, *(row["memory"] for route in candidates.values() for row in route), *looked_at]
     found = ((id, service.catalogue.memory(id)) for id in dict.fromkeys(named))
     return {id: memory_view(memory, None if id in shown else EXCERPT) for id, memory in found if memory is not None}
 
@@ -236,8 +242,18 @@ def prompt_view(parts: PromptParts) -> list[dict[str, Any]]:
     ]
 
 
-def _prompt(service: Service, event: Event) -> list[dict[str, Any]] | None:
+_NO_PROMPT: dict[str, Any] = {"prompt": None, "shown": {}}
+
+
+def _prompt(service: Service, event: Event) -> dict[str, Any]:
+    return _of_parts(lambda: parts_of_record(service.catalogue, event))
+
+
+def _of_parts(parts_of: Callable[[], PromptParts]) -> dict[str, Any]:
+    """A prompt and the words of what it shows in part; neither where it cannot be rebuilt."""
     try:
-        return prompt_view(parts_of_record(service.catalogue, event))
+        parts = parts_of()
     except PromptLostError:
-        return None
+        return _NO_PROMPT
+    shown = {item.label: item.text for item in parts.evidence if item.part is not None}
+    return {"prompt": prompt_view(parts), "shown": shown}

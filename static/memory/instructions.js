@@ -42,24 +42,25 @@ function show(box, view) {
   ].filter(Boolean);
 }
 
-/** Instructions in force that the server says concern the same thing, side by side: a list of lists of ids. */
+/** Pairs in force that cannot both be kept, side by side: which of them holds, and about what they differ. */
 function contradictions(box, view) {
-  const groups = (view.contradictions ?? [])
-    .map((ids) => view.instructions.filter((item) => ids.includes(item.id)))
-    .filter((items) => items.length > 1);
-  if (!groups.length) return null;
+  const found = (id) => view.instructions.find((item) => item.id === id);
+  const pairs = view.contradictions.map((pair) => ({ ...pair, older: found(pair.older), newer: found(pair.newer) }));
+  if (!pairs.length) return null;
   return el(
     "section",
     { class: "contradictions" },
     el("h2", { tabIndex: -1 }, words.contradictions),
     el("p", { class: "hint" }, words.contradictionsHelp),
-    groups.map((items) =>
+    pairs.map((pair) => [
+      el("p", {}, words.contradict(pair.about)),
       el(
         "ul",
         { class: "plain beside" },
-        items.map((item) => activeItem(box, item)),
+        activeItem(box, pair.older, words.yields),
+        activeItem(box, pair.newer, words.holds),
       ),
-    ),
+    ]),
   );
 }
 
@@ -79,7 +80,7 @@ function addForm(box) {
 
 // -- one in force -----------------------------------------------------------------------------------------------------
 
-function activeItem(box, item) {
+function activeItem(box, item, mark) {
   const place = el("li", { class: "card" });
   const rest = () => {
     const edit = button(
@@ -106,7 +107,7 @@ function activeItem(box, item) {
     );
     fill(
       place,
-      el("div", {}, text(item), el("p", { class: "hint" }, origin(item))),
+      el("div", {}, mark ? el("p", { class: "hint" }, mark) : null, text(item), el("p", { class: "hint" }, origin(item))),
       el("div", { class: "row" }, edit, retire),
     );
     return [edit, retire];
@@ -158,7 +159,8 @@ const text = (item) => el("p", { class: "words", dir: "auto" }, item.text);
 /** Where an instruction comes from: by hand, or said in a round. */
 function origin(item) {
   if (item.kind === "hand") return [words.byHand, " ", when(item.at)];
-  return [words.recognised, " ", turnLink(page.timeline.id, item.turn, item.round), " · ", when(item.at)];
+  const sure = item.probability === null ? null : [" · ", words.sure(item.probability, item.reason)];
+  return [words.recognised, " ", turnLink(page.timeline.id, item.turn, item.round), " · ", when(item.at), sure];
 }
 
 // -- retired ----------------------------------------------------------------------------------------------------------
@@ -179,7 +181,9 @@ function retiredList(retired, all) {
 function end(item, all) {
   const why = item.retired_reason;
   // An edit names the one that follows; where a message asked for something else, its words are the reason.
-  const heir = all.find((other) => other !== item && (why === `replaced by ${other.id}` || why === other.text));
+  const heir = all.find(
+    (other) => other !== item && (other.replaces === item.id || why === `replaced by ${other.id}` || why === other.text),
+  );
   return [
     el("p", { class: "hint" }, origin(item)),
     el(

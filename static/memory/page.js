@@ -3,6 +3,7 @@
 import { api } from "../api.js";
 import { byId, el, fill } from "../dom.js";
 import { TABS, addressOf, go, place, startAddress } from "./address.js";
+import { askAsAddressed } from "./asked.js";
 import { erased } from "./erase.js";
 import { experienceSection, statesChanged } from "./experience.js";
 import { instructionsSection } from "./instructions.js";
@@ -34,6 +35,7 @@ async function show() {
     Object.assign(page, known);
     showHead();
     await showSection();
+    if (mine === turn) await askAsAddressed();
   } catch (error) {
     if (mine === turn) fill(view, failure(error, show));
   }

@@ -58,8 +58,13 @@ export const words = {
   retiredAt: "retired",
   because: (reason) => `because: ${reason}`,
   replacedBy: "replaced by",
-  contradictions: "Of the same thing",
-  contradictionsHelp: "These are in force together and concern the same thing. Retire the ones that no longer hold.",
+  contradictions: "Contradictions",
+  contradictionsHelp:
+    "These are in force together and cannot both be kept. The newer one holds; the older stays in the prompt until you retire it.",
+  contradict: (about) => `They differ about ${about}.`,
+  holds: "holds: it is the newer one",
+  yields: "yields: it is the older one",
+  sure: (probability, reason) => `${Math.round(probability * 100)} % sure (${reason})`,
 
   // Experience
   experienceHelp:
@@ -189,11 +194,29 @@ export const words = {
       `${many(count, "ledger event loses its words", "ledger events lose their words")}; the chain still verifies`,
     instructions: (count) => `${many(count, "instruction goes", "instructions go")} with them`,
     prompts: (count) => `${many(count, "later prompt", "later prompts")} showed them and can no longer be rebuilt`,
-    replies: (count) =>
-      count === 1
-        ? "1 later reply was made with them in view and stays. Look whether it repeats what you erase"
-        : `${count.toLocaleString("en")} later replies were made with them in view and stay. Look whether they repeat what you erase`,
+    replies: (count, quoting) =>
+      `${many(count, "other reply, made with them in view or repeating them, stays", "other replies, made with them in view or repeating them, stay")}; ${quoting ? many(quoting, "repeats", "repeat") : "none repeats"} their words`,
+    along: (count) => `${many(count, "other reply goes", "other replies go")} along, with what was asked`,
+    copies: (count, goes) =>
+      `${many(count, "other record repeats", "other records repeat")} their words and ${goes ? (count === 1 ? "goes along" : "go along") : count === 1 ? "stays" : "stay"}`,
     files: (count) => `${many(count, "file is", "files are")} rewritten`,
+  },
+  alongTitle: "Other replies that were made with them in view, or repeat them",
+  along: {
+    none: "stay",
+    quoting: "go along where they repeat the words",
+    all: "all go along, and those made with these in view",
+  },
+  repeats: (shared) => `repeats “${shared}”`,
+  kinds: {
+    timeline_opened: "Persona",
+    timeline_renamed: "Title",
+    instruction_added: "Instruction",
+    instruction_retired: "Why an instruction was retired",
+    feedback: "Feedback",
+    review: "Review",
+    memory_quarantined: "Why something was put in quarantine",
+    memory_released: "Why something was released",
   },
   reachNothing: "There is nothing left to erase here.",
   moreThan: (count) => `and ${count.toLocaleString("en")} more`,
@@ -213,8 +236,13 @@ export const words = {
     reason: "Reason",
     by: "By",
   },
-  shownAs: { window: "word for word in the window", instructions: "as an instruction" },
-  receiptKept: "Later replies that were made with it in view. They were not erased:",
+  shownAs: {
+    window: "word for word in the window",
+    history: "among the earlier messages",
+    instructions: "as an instruction",
+    recalled: "as the imported log says",
+  },
+  receiptKept: "Other replies that were made with it in view, or repeat it. They were not erased:",
   notErased: (message) =>
     `${message} If the erasure had begun, the server finishes it; close this and look again before you repeat it.`,
 

@@ -52,7 +52,7 @@ def test_the_words_are_asked_for(arpm: Arpm, timeline: str) -> None:
 
 def test_what_stays_is_told_with_yes_too(arpm: Arpm, timeline: str) -> None:
     done = erase(arpm, memories(arpm, timeline)[0], "--yes")
-    assert "1 later reply, made with it in view, will stay" in done.stderr
+    assert "1 other reply, made with it in view or repeating it, will stay; none of them repeats" in done.stderr
     assert holding(arpm.logs, TOMATO) == []
 
 

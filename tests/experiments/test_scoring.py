@@ -36,8 +36,9 @@ def test_halves_are_disjoint_and_whole_and_depend_on_the_seed() -> None:
 
 def test_the_grids_hold_what_is_shipped() -> None:
     shipped = VARIANTS["default"].as_dict()
-    for axes in (scoring.FUSION, scoring.DECAY):
-        assert {name: shipped[name] for name in axes} in scoring.grid(axes)
+    assert {name: shipped[name] for name in scoring.DECAY} in scoring.grid(scoring.DECAY)
+    tried = scoring.fusions(scoring.FUSIONS)
+    assert {name: shipped[name] for name in tried[-1]} in tried
 
 
 def test_the_ranking_is_that_of_the_product(tmp_path: Path) -> None:

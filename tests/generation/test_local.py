@@ -114,6 +114,22 @@ class TestItsReplyFollowsTheProtocol:
         sentences = ("It is in the drawer under the till", "The handle is wooden")
         assert response["response"] in [f'I remember: "{said}".' for said in (*sentences, ". ".join(sentences))]
 
+    @pytest.mark.parametrize(
+        ("question", "asked", "told"),
+        [
+            ("Where is my umbrella?", "Ada: Where is my umbrella?", "Mia: It is in the drawer under the till."),
+            ("我的伞在哪里？", "小林: 我的伞在哪里？", "小梅: 在柜台下面的抽屉里。"),
+        ],
+    )
+    def test_a_note_that_only_asks_is_not_quoted(
+        self, backend: LocalBackend, question: str, asked: str, told: str
+    ) -> None:
+        """Where each side of a round is a note of its own, the same question asked before was the likeliest note."""
+        text, _ = said(backend, asking(question, [asked, told]))
+        assert told.split(": ")[1].rstrip(".。") in text
+        alone, _ = said(backend, asking(question, [asked]))
+        assert asked.split(": ")[1].rstrip("?？") not in alone.split("<response>")[1]
+
     def test_a_chinese_answer_is_made_of_sentences_of_the_chosen_note(self, backend: LocalBackend) -> None:
         """Left free, the model answers Chinese questions with the question, or with strings of unrelated signs."""
         note = '小林: 14路停运了，\\"到医院"要坐61路。【E9】晚饭吃面。\n小梅: 知道了（<b>）。'

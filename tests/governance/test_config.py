@@ -204,3 +204,13 @@ def test_a_recorded_config_may_hold_settings_that_are_gone() -> None:
     """A renamed setting made every session that had recorded the old name unusable."""
     recorded = GovernanceConfig(history_k=3).as_dict() | {"gate_coverage": 0.3}
     assert GovernanceConfig.of_record(recorded) == GovernanceConfig(history_k=3)
+
+
+def test_a_setting_that_came_later_is_read_as_what_was_done_before_it() -> None:
+    """Read with today's default, every turn of before the setting was replayed under another rule."""
+    recorded = GovernanceConfig().as_dict()
+    for name in ("history_fusion", "corrections_enabled", "dialogue_k"):
+        del recorded[name]
+    read = GovernanceConfig.of_record(recorded)
+    assert (read.history_fusion, read.corrections_enabled, read.dialogue_k) == ("rrf", False, 0)
+    assert GovernanceConfig.of_record(GovernanceConfig().as_dict()) == GovernanceConfig()

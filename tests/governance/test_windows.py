@@ -42,8 +42,7 @@ def talk(rounds: int, length: int = 6, chinese: bool = False) -> list[Message]:
     return said
 
 
-def compress(text: str, budget: int) -> str:
-    return HeuristicCompressor(words).compress(text, "", budget).text
+BY_RULE = HeuristicCompressor(words)
 
 
 def shown(placed: Sequence[Placed], fidelity: str | None = "FULL") -> list[int]:
@@ -76,7 +75,7 @@ class TestWhatIsShown:
         assert {item.reason for item in placed if item.fidelity is None} == {OVER_BUDGET}
 
     def test_older_messages_are_shortened(self, chinese: bool) -> None:
-        placed = recency_compressed(talk(8, 30, chinese), 2, 10, 150, ROOM, words, compress)
+        placed = recency_compressed(talk(8, 30, chinese), 2, 10, 150, ROOM, words, BY_RULE)
         short = shown(placed, "COMPRESSED")
         assert shown(placed) == [7, 8] and short and short == list(range(short[0], 7))
         assert all(item.tokens <= 10 for item in placed if item.fidelity == "COMPRESSED")
@@ -84,28 +83,28 @@ class TestWhatIsShown:
         assert shown(placed, None) == list(range(1, short[0])) != []
 
     def test_a_summary_stands_for_all_before(self, chinese: bool) -> None:
-        placed = summary(talk(8, 20, chinese), 2, 25, 200, ROOM, words, compress)
+        placed = summary(talk(8, 20, chinese), 2, 25, 200, ROOM, words, BY_RULE)
         assert shown(placed) == [7, 8] and shown(placed, "COMPRESSED") == [1, 2, 3, 4, 5, 6]
         texts = [item.text for item in placed if item.reason == SUMMARISED]
         assert texts[:-1] == [""] * 11 and 0 < words(texts[-1]) <= 25
 
 
 def test_a_short_old_message_is_not_rewritten() -> None:
-    placed = recency_compressed(talk(3, 4), 1, 10, 200, ROOM, words, compress)
+    placed = recency_compressed(talk(3, 4), 1, 10, 200, ROOM, words, BY_RULE)
     assert shown(placed) == [1, 2, 3]
 
 
 def test_when_the_last_rounds_do_not_fit_nothing_older_is_shown() -> None:
     """Bug class: a gap in what a person sees as one stretch."""
-    placed = recency_compressed(talk(8, 30), 3, 5, 130, ROOM, words, compress)
+    placed = recency_compressed(talk(8, 30), 3, 5, 130, ROOM, words, BY_RULE)
     assert shown(placed) == [7, 8] and shown(placed, "COMPRESSED") == []
 
 
 def test_a_rolling_summary_is_the_same_however_it_came_about() -> None:
     """A replay folds the rounds from the first; a running service had folded them one by one."""
     for rounds in range(1, 7):
-        once = summary(talk(rounds, 20), 0, 25, 200, ROOM, words, compress)
-        assert once == summary(talk(rounds, 20), 0, 25, 200, ROOM, words, compress)
+        once = summary(talk(rounds, 20), 0, 25, 200, ROOM, words, BY_RULE)
+        assert once == summary(talk(rounds, 20), 0, 25, 200, ROOM, words, BY_RULE)
     assert "6" in once[-1].text or "…" in once[-1].text
 
 
@@ -114,8 +113,8 @@ POLICIES: dict[str, Policy] = {
     "full": lambda said, budget, room: full(said, room, words),
     "recent": lambda said, budget, room: recent(said, 3, room, words),
     "truncated": lambda said, budget, room: truncated(said, budget, room, words),
-    "recency_compressed": lambda said, budget, room: recency_compressed(said, 2, 7, budget, room, words, compress),
-    "summary": lambda said, budget, room: summary(said, 2, 20, budget, room, words, compress),
+    "recency_compressed": lambda said, budget, room: recency_compressed(said, 2, 7, budget, room, words, BY_RULE),
+    "summary": lambda said, budget, room: summary(said, 2, 20, budget, room, words, BY_RULE),
 }
 
 

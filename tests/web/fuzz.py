@@ -73,6 +73,9 @@ def _real(site: Site) -> dict[str, str]:
         "replaces": view["turn"]["id"],
         "model": "scripted",
         "preset": "paper",
+        "first": timeline,
+        "second": timeline,
+        "event": view["turn"]["id"],
     }
 
 

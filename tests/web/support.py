@@ -96,12 +96,13 @@ def serving(
     **settings: Any,
 ) -> Iterator[Site]:
     """A server on a service of its own, stopped at the end. The default model is the scripted backend."""
-    chosen = Settings(**{"logs": logs, "model": "scripted", "port": 0, **settings})
+    given = {"logs": logs, "model": "scripted", "port": 0, "key": logs.with_name("checkpoint-key.pem"), **settings}
+    chosen = Settings(**given)
     backends = [backend or ScriptedBackend()]
     with Service(
         chosen, clock=clock or SteppingClock(), embedder=embedder or HashingEmbedder(), backends=backends
     ) as service:
-        app = create_app(service)
+        app = create_app(service, logs.parent)
         server = Server(app, chosen)
         thread = threading.Thread(target=server.run, name="server")
         thread.start()

@@ -198,3 +198,11 @@ class TestTheOtherPages:
         for path in other_pages(hostile.site):
             for timeline in (hostile.said, hostile.timeline):
                 look(f"{path}#{timeline}").page.wait_for_load_state("networkidle")
+
+    @pytest.mark.parametrize("tab", ["checkpoints", "diff", "lives", "statistics", "exports"])
+    def test_audit(self, hostile: Hostile, look: Opener, tab: str) -> None:
+        said = hostile.said
+        more = f"&first={said}:1&second={said}:2" if tab == "diff" else ""
+        page = look(f"audit?tab={tab}{more}#{said}").page
+        expect(page.locator(f"body[data-ready={tab}]")).to_be_visible()
+        page.wait_for_load_state("networkidle")

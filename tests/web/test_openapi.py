@@ -204,12 +204,45 @@ def _audited(site: Site, timeline: str) -> None:
         assert site.http.get(f"/api/v1/audit/{place}").status_code == 200, place
     for place in (f"lives?memory={memory}", "replies", "replies?reviewer=Ann"):
         assert site.http.get(f"{TIMELINES}/{timeline}/{place}").status_code == 200, place
+    _audited_on_pages(site, timeline)
     for kind, given in (("verify", {}), ("replay", {"depth": "arithmetic"}), ("counterfactual", {"preset": "G"})):
         assert site.http.post(f"/api/v1/audit/{kind}", json=given).status_code == 200, kind
         assert site.http.get(f"/api/v1/audit/{kind}").status_code == 200
         assert site.http.post(f"/api/v1/audit/{kind}/stop").status_code == 200
     assert site.http.get("/api/v1/audit/ledgers").status_code == 200
     assert site.http.get("/api/v1/audit/diff").status_code == 400
+
+
+def _audited_on_pages(site: Site, timeline: str) -> None:
+    """What the audit page has beside: runs and lives in short, checkpoints and proofs, exports, pictures."""
+    audit = "/api/v1/audit"
+    tables = (f"diff/runs?first={timeline}&second={timeline}&limit=1", "statistics.csv?stage=all&published=1")
+    for place in (*tables, "checkpoints", "exports"):
+        assert site.http.get(f"{audit}/{place}").status_code == 200, place
+    (life,) = site.http.get(f"{TIMELINES}/{timeline}/lives/summary?limit=1").json()["memories"]
+    signed = site.http.post(f"{audit}/checkpoints", json={}).json()["checkpoints"]
+    file = next(item["file"] for item in signed if item["ledger"] == timeline)
+    kept = site.http.get(f"{audit}/checkpoints/{file}")
+    assert kept.status_code == 200
+    event = site.http.get(f"{audit}/ledgers/{timeline}/events?limit=1").json()["events"][0]["id"]
+    for name, given in (
+        ("check", {"text": kept.text}),
+        ("consistency", {"file": file}),
+        ("inclusion", {"event": event}),
+    ):
+        assert site.http.post(f"{audit}/checkpoints/{name}", json=given).status_code == 200, name
+    assert site.http.post(f"{audit}/checkpoints/check", json={"text": "no"}).status_code == 400
+    export = site.http.post(f"{audit}/exports", json={"format": "croissant", "name": "boats"}).json()["export"]
+    assert site.http.get(f"{audit}/exports").status_code == 200
+    for place in (f"{export['id']}.zip", f"{export['id']}/export.json"):
+        assert site.http.get(f"{audit}/exports/{place}").status_code == 200, place
+    assert site.http.post(f"{audit}/counterfactual", json={"changes": {"knowledge_enabled": False}}).status_code == 200
+    for place in (
+        "statistics.svg?of=lengths",
+        f"weights.png?timeline={timeline}&memory={life['memory']}",
+        "counterfactual.svg",
+    ):
+        assert site.http.get(f"{audit}/plots/{place}").status_code == 200, place
 
 
 def _erased(site: Site, timeline: str) -> None:

@@ -222,6 +222,22 @@ class TestMemory:
         given = life.site.http.get(f"/api/v1/timelines/{life.id}/instructions").json()["instructions"]
         assert [item["active"] for item in given] == [False, False]
 
+    def test_instructions_that_contradict_each_other_are_shown_side_by_side(self, life: Life, visit: Opener) -> None:
+        path = f"/api/v1/timelines/{life.id}/instructions"
+        for text in ("Always answer in French.", "Always answer in German."):
+            life.site.http.post(path, json={"text": text})
+        found = life.site.http.get(path).json()
+        assert [pair["about"] for pair in found["contradictions"]] == ["the language of replies"]
+        view = life.page(visit, "memory?tab=instructions").get_by_role("tabpanel")
+        expect(view).to_contain_text("They differ about the language of replies.")
+        expect(view.locator(".beside .card")).to_contain_text(["it is the older one", "it is the newer one"])
+        # Both are in force all the same: each is listed, and can be retired in either place.
+        for button in view.get_by_role("button", name="Retire: Always answer in").all()[:2]:
+            expect(button).to_be_visible()
+        for item in found["instructions"]:
+            if item["active"]:
+                life.site.http.post(f"{path}/{item['id']}/retire")
+
     def test_the_back_button_and_the_address(self, life: Life, visit: Opener) -> None:
         page = life.page(visit, "memory?tab=experience")
         page.get_by_role("tab", name="Knowledge").click()
