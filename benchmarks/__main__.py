@@ -16,11 +16,14 @@ NAMES = (
     "ledger",
     "bit_flips",
     "governance_time",
+    "recogniser",
+    "afm_packing",
     "embedding",
     "startup",
     "first_token",
     "replay",
     "locomo",
+    "knowledge_route",
     "evidence_choice",
 )
 
