@@ -52,7 +52,13 @@ RECEIPT = "memory_erased"
 _LATER_MEMBERS: dict[str, dict[str, Any]] = {
     kind: {"replaces": None, "clock": "system", "request_key": None} for kind in ("turn", "turn_failed")
 }
-_LATER_MEMBERS["turn"] |= {"adherence": None, "history": [], "context_tokens": None, "about_dialogue": False}
+_LATER_MEMBERS["turn"] |= {
+    "adherence": None,
+    "history": [],
+    "context_tokens": None,
+    "about_dialogue": False,
+    "instructions_omitted": [],
+}
 _LATER_MEMBERS["document_added"] = {"headings": False}
 _LATER_MEMBERS["instruction_added"] = {"probability": None, "reason": None, "replaces": None}
 _ENVELOPE_SCHEMA = "urn:arpm:schema:event:1"

@@ -149,10 +149,15 @@ def _changed(body: Row) -> bool:
 
 def _remembered(timeline: str, body: Row, catalogue: Catalogue, dropped: int | None) -> list[str]:
     """Instructions, query and the candidates of both routes."""
-    shown = body["instructions_shown"]
+    shown, omitted = body["instructions_shown"], body["instructions_omitted"]
     rows = body["candidates"]
     return [
         _section("Instructions", _instructions(catalogue, timeline, shown) if shown else ["none in force"]),
+        *(
+            [_section("Instructions left out: over the token cap", _instructions(catalogue, timeline, omitted))]
+            if omitted
+            else []
+        ),
         _section("Query as searched", body["augmented_query"].splitlines()),
         *(
             _section(

@@ -40,7 +40,7 @@ from arpm.record import (
 from arpm.stages import StageName, Stopwatch
 from arpm.timeline import Timeline
 from governance.config import GovernanceConfig
-from governance.instructions import Instruction, prefix, recognise
+from governance.instructions import Instruction, Prefix, prefix, recognise
 from governance.policy import Conversation, remembers, shows_messages_as_evidence
 from retrieval.embedding.base import Embedder
 from retrieval.text import language, usable
@@ -183,10 +183,10 @@ def prepare(
     )
     with timer.stage("prompted"):
         instructions = _instructions(timeline, framed.config, tools.backend)
-        request = _request(timeline, framed, tools, recalled, instructions)
+        request = _request(timeline, framed, tools, recalled, instructions.shown)
         row = _prompt_row(request, tools.backend)
     context = _context(timeline, framed, tools, recalled, instructions)
-    return Prepared(request, row, context, instructions, fresh_of(talk.compressor))
+    return Prepared(request, row, context, instructions.shown, fresh_of(talk.compressor))
 
 
 def checked_message(message: str) -> str:
@@ -243,10 +243,10 @@ def _own_memory(timeline: Lived, framed: Framed) -> tuple[str, ...]:
     return (own,) if own else ()
 
 
-def _instructions(timeline: Lived, config: GovernanceConfig, backend: Backend) -> tuple[Instruction, ...]:
+def _instructions(timeline: Lived, config: GovernanceConfig, backend: Backend) -> Prefix:
     if not config.instructions_enabled:
-        return ()
-    return prefix(timeline.active_instructions(), config.instructions_budget, backend.count_tokens).shown
+        return Prefix((), ())
+    return prefix(timeline.active_instructions(), config.instructions_budget, backend.count_tokens)
 
 
 def frame(
@@ -316,7 +316,7 @@ def _context(
     framed: Framed,
     tools: Tools,
     recalled: Recalled,
-    instructions: Sequence[Instruction],
+    instructions: Prefix,
 ) -> dict[str, Any]:
     """The part of the record that says what was shown to the model and why."""
     info, tip, governed = timeline.info, recalled.knowledge_tip, recalled.governed
@@ -333,7 +333,8 @@ def _context(
         "context_tokens": tools.backend.context_tokens,
         "embedder": {"name": tools.embedder.name, "c0": tools.embedder.c0},
         "knowledge_tip": {"seq": tip.seq, "hash": tip.hash},
-        "instructions_shown": [item.id for item in instructions],
+        "instructions_shown": [item.id for item in instructions.shown],
+        "instructions_omitted": [item.id for item in instructions.omitted],
         "window": [] if as_evidence else whole_rounds(governed.placed),
         "history": [history_row(item) for item in governed.placed] if framed.config.policy != "arpm" else [],
         "candidates": {

@@ -11,10 +11,12 @@ export const changed = { instructions() {} };
 /** The instructions of the open timeline; those in the selected turn's prompt are marked. */
 export function instructionsTab(view) {
   const shown = new Set(view?.record.body?.instructions_shown ?? []);
+  const omitted = view?.record.body?.instructions_omitted?.length ?? 0;
   const active = state.instructions.filter((item) => item.active);
   const retired = state.instructions.filter((item) => !item.active);
   return [
     el("p", { class: "hint" }, strings.instructionsHelp),
+    omitted ? el("p", { class: "warning" }, strings.instructionsOmitted(omitted)) : null,
     active.length
       ? el("ul", { class: "plain instructions" }, active.map((item) => activeItem(item, shown.has(item.id))))
       : el("p", { class: "empty" }, strings.noInstructions),

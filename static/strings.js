@@ -306,6 +306,8 @@ export const strings = {
   openRaw: "Open as JSON",
 
   // Instructions
+  instructionsOmitted: (count) =>
+    `${count === 1 ? "One instruction was" : `${count} instructions were`} left out of this prompt: together they are over the cap of tokens (instructions_budget).`,
   instructionsHelp:
     "Standing instructions are in every prompt until you retire them. Say “from now on …” in a message, or add one here.",
   noInstructions: "No standing instruction is in force.",

@@ -133,6 +133,7 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
             }
         ],
         "about_dialogue": False,
+        "instructions_omitted": ["i-2"],
         "adherence": None,
         "candidates": {"knowledge": [{**candidate, "route": "knowledge"}], "experience": [candidate]},
         "evidence": [

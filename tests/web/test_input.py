@@ -307,7 +307,8 @@ class TestWhatNobodyForesaw:
             patch.setattr(os, "write", full)
             response = site.http.post(f"{TIMELINES}/{timeline}/instructions", json={"text": "Be brief."})
         assert "space" in error_of(response, 507, "storage")["message"]
-        assert site.http.get(f"{TIMELINES}/{timeline}/instructions").json() == {"instructions": [], "contradictions": []}
+        listed = site.http.get(f"{TIMELINES}/{timeline}/instructions").json()
+        assert listed == {"instructions": [], "contradictions": []}
 
     def test_random_requests_never_break_it(self, site: Site) -> None:
         """300 requests from one seed: any address, any method, any body; never a 5xx."""
