@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import signal
 import socket
 import threading
@@ -35,6 +36,8 @@ THREADS = 16
 # How long a stop waits for running turns to be recorded, and then for their streams to end.
 RECORD_SECONDS = 10.0
 STREAM_SECONDS = 2.0
+# On a busy machine a request waits a moment for a thread; that is nothing a person must be told of.
+logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 
 def serve(service: Service, settings: Settings, on_ready: Callable[[str], None]) -> None:
