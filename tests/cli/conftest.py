@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,6 +56,8 @@ class Arpm:
             env={**os.environ, **self.env},
             text=True,
             encoding="utf-8",
+            # A shell has what it starts in the background ignore Ctrl-C, and so would every test of it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             **{**streams, **options},
         )
 
