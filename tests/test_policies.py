@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from arpm.audit.arithmetic import disagreements
+from arpm.audit.memory_life import lives
 from arpm.audit.past import Past
 from arpm.audit.replay import Depth, TurnReplay, replayed
 from arpm.erasure import erase, of_memories, reach
@@ -189,6 +190,18 @@ def test_a_record_of_adaptive_focus_that_contradicts_itself_is_found(service: Se
     body = copy.deepcopy(body_of(event))
     TAMPERINGS[name](body)
     assert disagreements(body, event.at, "Asia/Shanghai")
+
+
+def test_the_life_of_a_memory_goes_on_under_adaptive_focus(service: Service) -> None:
+    """Bug class: a view that reads candidates only. What was shown without a search was "never shown"."""
+    timeline = lived(service)
+    memory = service.timeline(timeline).memory_of_round(2)
+    event = asked_under(service, timeline, "afm")
+    assert memory is not None
+    last = lives(service.timeline(timeline).events(), frozenset([memory]))[memory][-1]
+    row = max((r for r in body_of(event)["history"] if r["memory"] == memory), key=lambda r: r["focus"]["score"])
+    assert (last.turn, last.round, last.rounds_ago, last.final) == (event.id, 11, 9, row["focus"]["score"] == 1.0)
+    assert last.label is not None and last.weight == row["focus"]["recency"]
 
 
 def test_every_policy_has_a_preset(service: Service) -> None:

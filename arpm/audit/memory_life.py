@@ -1,15 +1,18 @@
 """The life of memories on a timeline: which turn was shown which, how its weight fell, and which replies cited it.
 
-Read from the turn records alone. A memory that search did not bring back has no weight in that turn.
+Read from the turn records alone. A memory that search did not bring back has no weight in that turn. Under adaptive
+focus, which searches nothing, its weight is the recency of the better of its two messages, its score that message's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from arpm.events import Event
+from governance.decay import Moment, hours_between
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ def lives(events: Iterable[Event], memories: frozenset[str] | None = None) -> di
         if event.kind != "turn" or body is None:
             continue
         labels = {item["memory"]: item["label"] for item in body["evidence"]}
+        for memory, sighting in _focused(event, body):
+            if memories is None or memory in memories:
+                found.setdefault(memory, []).append(sighting)
         for rows in body["candidates"].values():
             for row in rows:
                 memory = row["memory"]
@@ -65,6 +71,41 @@ def lives(events: Iterable[Event], memories: frozenset[str] | None = None) -> di
                     )
                 )
     return found
+
+
+def _focused(event: Event, body: Mapping[str, Any]) -> Iterator[tuple[str, Sighting]]:
+    """The memories whose messages adaptive focus scored; shown is one of which more than a placeholder was shown."""
+    best: dict[str, Mapping[str, Any]] = {}
+    for row in body["history"]:
+        memory = row["memory"]
+        if row["focus"] and (memory not in best or row["focus"]["score"] > best[memory]["focus"]["score"]):
+            best[memory] = row
+    labels: dict[str, list[str]] = {}
+    for item in body["evidence"]:
+        if item["fidelity"] != "PLACEHOLDER":
+            labels.setdefault(item["memory"], []).append(item["label"])
+    for memory, row in best.items():
+        at, focus = datetime.fromisoformat(row["at"]) if row["at"] else None, row["focus"]
+        own = labels.get(memory, [])
+        yield (
+            memory,
+            Sighting(
+                turn=event.id,
+                round=body["round"],
+                at=event.at,
+                rounds_ago=body["round"] - row["round"],
+                hours_ago=hours_between(Moment(body["round"], event.at), at),
+                round_weight=focus["recency"],
+                clock_weight=1.0,
+                weight=focus["recency"],
+                base=focus["similarity"],
+                final=focus["score"],
+                reason=row["reason"],
+                label=own[0] if own else None,
+                cited=not set(own).isdisjoint(body["cited"]),
+                bound=not set(own).isdisjoint(body["bound"]),
+            ),
+        )
 
 
 def shown(sightings: Iterable[Sighting]) -> list[Sighting]:
