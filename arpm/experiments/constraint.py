@@ -10,14 +10,11 @@ and its replies are graded strictly by code.
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import Any, get_args
 
 from matplotlib.figure import Figure
@@ -39,13 +36,12 @@ from arpm.experiments.constraint_scripts import (
 from arpm.experiments.memories import code_digest
 from arpm.experiments.retrieval_metrics import Estimate, bars, estimate
 from arpm.experiments.stand_ins import StandIn, in_form
+from arpm.experiments.throwaway import ThrowAway
 from arpm.generation.base import GenerationRequest
 from arpm.generation.token_estimate import estimated_tokens
 from arpm.protocol import VIOLATIONS
-from arpm.service import Column, Service
+from arpm.service import Column
 from governance.config import PRESETS, Policy, preset
-from retrieval.embedding import load_embedder
-from retrieval.embedding.cache import CachedEmbedder
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 _APART = timedelta(minutes=6)
@@ -138,38 +134,13 @@ class _Actor:
         return in_form(self.reply, [item.label for item in request.evidence[:1]])
 
 
-class _Bench:
-    """One service on a folder that is thrown away, opened when a step first needs it, and the dialogues held on it."""
+class _Bench(ThrowAway):
+    """The service of a run, and the dialogues held on it."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
-        self._stack = ExitStack()
-        self._service: Service | None = None
         self._held: dict[str, str] = {}
         self.actor = _Actor()
-
-    def __enter__(self) -> _Bench:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    @property
-    def service(self) -> Service:
-        if self._service is None:
-            self._run.progress("loading the embedder", 0, 1)
-            inner = load_embedder(self._run.settings.embedder, self._run.out)
-            embedder = CachedEmbedder(inner, self._run.out / "embeddings.sqlite")
-            self._stack.callback(embedder.close)
-            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="arpm-experiment-"))
-            settings = replace(self._run.settings, logs=Path(folder))
-            stand_in = StandIn(_SCRIPT, self.actor)
-            self._service = self._stack.enter_context(
-                Service(settings, embedder=embedder, clock=FixedClock(START), backends=[stand_in])
-            )
-        return self._service
+        super().__init__(run, clock=FixedClock(START), backends=[StandIn(_SCRIPT, self.actor)])
 
     def held(self, script: Script) -> str:
         """The timeline on which a dialogue was held up to its question, held now if it was not; the clock is there."""

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import json
 import random
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, get_args
 
 from matplotlib.figure import Figure
@@ -32,16 +29,14 @@ from arpm.experiments.instructions_oracle import NOT_STANDING, asked, tallies
 from arpm.experiments.memories import code_digest
 from arpm.experiments.retrieval_metrics import BOOTSTRAP_SEED, Estimate, bars, estimate
 from arpm.experiments.stand_ins import StandIn, in_form
+from arpm.experiments.throwaway import ThrowAway
 from arpm.generation.base import GenerationRequest
 from arpm.replayed_prompt import prompt_of_record
-from arpm.service import Service
 from arpm.timeline import Timeline
 from arpm.turn import TurnFailedError
 from governance.adherence import adherence
 from governance.config import PRESETS, Policy
 from governance.instructions import recognise
-from retrieval.embedding import load_embedder
-from retrieval.embedding.cache import CachedEmbedder
 from retrieval.text import Language
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -199,37 +194,12 @@ class _Script:
         return in_form(self.reply, [item.label for item in request.evidence[:1]])
 
 
-class _Bench:
-    """One service on a folder that is thrown away, opened when a step first needs it."""
+class _Bench(ThrowAway):
+    """The service of a run, and what its scripted model says."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
-        self._stack = ExitStack()
-        self._service: Service | None = None
         self._script = _Script()
-
-    def __enter__(self) -> _Bench:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    @property
-    def service(self) -> Service:
-        if self._service is None:
-            self._run.progress("loading the embedder", 0, 1)
-            inner = load_embedder(self._run.settings.embedder, self._run.out)
-            embedder = CachedEmbedder(inner, self._run.out / "embeddings.sqlite")
-            self._stack.callback(embedder.close)
-            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="arpm-experiment-"))
-            settings = replace(self._run.settings, logs=Path(folder))
-            stand_in = StandIn(_SCRIPT, self._script)
-            self._service = self._stack.enter_context(
-                Service(settings, embedder=embedder, clock=FixedClock(START), backends=[stand_in])
-            )
-        return self._service
+        super().__init__(run, clock=FixedClock(START), backends=[StandIn(_SCRIPT, self._script)])
 
     def hold(self, one: Dialogue, policy: Policy, condition: Condition) -> list[Row]:
         """Hold a dialogue to its end; a row for every round after the one that gave the instruction."""

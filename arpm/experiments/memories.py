@@ -7,14 +7,11 @@ their gold.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import arpm
@@ -23,13 +20,12 @@ import retrieval
 from arpm.canonical import canonical, digest
 from arpm.clock import FixedClock
 from arpm.experiments.base import Run
+from arpm.experiments.throwaway import ThrowAway
 from arpm.importers.atoms import Atom, write_atoms
 from arpm.service import Service
 from arpm.timeline import Timeline
 from governance.config import GovernanceConfig, preset
 from governance.selection import Decision
-from retrieval.embedding import load_embedder
-from retrieval.embedding.cache import CachedEmbedder
 
 # The reasons of candidates that have a place in the ranking; the others were dropped by the gate or a threshold.
 RANKED = ("kept", "beyond top-k", "over the token budget")
@@ -91,36 +87,12 @@ class Memory:
         return tuple(self.name(item.weighed.candidate.memory) for item in decisions if item.reason in RANKED)
 
 
-class Laboratory:
+class Laboratory(ThrowAway):
     """The service of a run on a folder of its own. Use as a context manager; nothing is opened before it is asked."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
-        self._stack = ExitStack()
-        self._service: Service | None = None
+        super().__init__(run)
         self._memories: dict[str, Memory] = {}
-
-    def __enter__(self) -> Laboratory:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    @property
-    def service(self) -> Service:
-        """The service, with every embedding kept in the run's folder."""
-        if self._service is None:
-            run = self._run
-            run.progress("loading the embedder", 0, 1)
-            folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="arpm-experiment-")))
-            inner = load_embedder(run.settings.embedder, folder / "embedder")
-            embedder = CachedEmbedder(inner, run.out / "embeddings.sqlite")
-            self._stack.callback(embedder.close)
-            settings = replace(run.settings, logs=folder / "logs")
-            self._service = self._stack.enter_context(Service(settings, embedder=embedder))
-        return self._service
 
     def set_clock(self, at: datetime) -> None:
         """Stop the clock at a time."""

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from arpm.errors import ArpmError
-from arpm.experiments import allergy, constraint, tax
+from arpm.experiments import allergy, constraint, tax, throwaway
 from arpm.experiments.base import Run, write
 from arpm.experiments.catalogue import DEFAULT_SEEDS, EXPERIMENTS
 from arpm.experiments.constraint_grading import grade
@@ -248,12 +248,12 @@ def answering(replies: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a model called "cook" answer, from the prompt it is given."""
     from arpm.experiments.stand_ins import StandIn
 
-    made = constraint.Service
+    made = throwaway.Service
 
     def service(*arguments: Any, backends: Any, **more: Any) -> Any:
         return made(*arguments, backends=[*backends, StandIn("cook", replies)], **more)
 
-    monkeypatch.setattr(constraint, "Service", service)
+    monkeypatch.setattr(throwaway, "Service", service)
 
 
 def test_a_model_that_reads_its_prompt_passes_where_the_constraint_is_shown(

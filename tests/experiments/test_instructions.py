@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from arpm.experiments import instructions
+from arpm.experiments import instructions, throwaway
 from arpm.experiments.base import Run, write
 from arpm.experiments.instructions import LANGUAGES, dialogues, pool, shows
 from arpm.experiments.instructions_oracle import asked, tallies
@@ -93,7 +93,7 @@ def test_without_ifeval_its_table_is_left_out(found: Any) -> None:
 
 
 def test_a_second_run_does_no_step_again(out: Path, found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instructions, "load_embedder", lambda *given: pytest.fail("something was held again"))
+    monkeypatch.setattr(throwaway, "load_embedder", lambda *given: pytest.fail("something was held again"))
     again = instructions.run(quick(out))
     assert again.numbers["instruction in prompt"] == found["instruction in prompt"]
     assert set(again.figures) >= {"conditions-prompt", "rounds-prompt-en", "rounds-prompt-zh"}
