@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from arpm.clock import FixedClock
 from arpm.experiments.base import MissingDataError, Run, file_digest
+from arpm.experiments.throwaway import ThrowAway
 from arpm.generation.base import Backend
-from arpm.service import Service
-from retrieval.embedding import load_embedder
-from retrieval.embedding.cache import CachedEmbedder
 
 # In the order that data/README.md gives; the last is cut where the wanted size is reached.
 NOVELS = "红楼梦 三国演义 水浒传 西游记 封神演义 东周列国志 隋唐演义 官场现形记 说岳全传 聊斋志异".split()
@@ -105,52 +100,24 @@ class Cost:
         return asdict(self)
 
 
-class Substrate:
-    """A service whose knowledge base holds noise. Opened when first needed. Use as a context manager.
+class Substrate(ThrowAway):
+    """A service whose knowledge base holds noise, with a clock that stands still.
 
     `amounts` are those it will be asked for. Documents end at each of them, also at one that is passed over because its
     steps are done, so that a resumed run has the same chunks.
     """
 
     def __init__(self, run: Run, noise: Noise, amounts: Iterable[int], backends: Sequence[Backend]) -> None:
-        self._run = run
+        super().__init__(run, clock=FixedClock(BEGIN), backends=backends)
         self._noise = noise
         self._amounts = sorted(set(amounts))
-        self._backends = backends
-        self._stack = ExitStack()
-        self._opened: tuple[Service, CachedEmbedder] | None = None
         self._held = 0
-
-    def __enter__(self) -> Substrate:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    @property
-    def service(self) -> Service:
-        return self._open()[0]
-
-    def _open(self) -> tuple[Service, CachedEmbedder]:
-        if self._opened is None:
-            run = self._run
-            run.progress("loading the embedder", 0, 1)
-            folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="arpm-noise-")))
-            inner = load_embedder(run.settings.embedder, folder / "embedder")
-            embedder = CachedEmbedder(inner, run.out / "embeddings.sqlite")
-            self._stack.callback(embedder.close)
-            settings = replace(run.settings, logs=folder / "logs")
-            service = Service(settings, clock=FixedClock(BEGIN), embedder=embedder, backends=self._backends)
-            self._opened = self._stack.enter_context(service), embedder
-        return self._opened
 
     def grow(self, characters: int) -> Cost:
         """Add noise until there are so many characters of it. Noise is never taken away: ValueError for fewer."""
         if characters < self._held:
             raise ValueError(f"there are {self._held} characters of noise already, more than {characters}")
-        service, embedder = self._open()
+        service, embedder = self.service, self.embedder
         before, start, documents, added = embedder.stats, time.perf_counter(), 0, characters - self._held
         self.set_clock(BEGIN)
         for amount in [*(one for one in self._amounts if self._held < one < characters), characters]:

@@ -26,7 +26,7 @@ class ThrowAway:
         self._clock = clock
         self._backends = backends
         self._stack = ExitStack()
-        self._service: Service | None = None
+        self._opened: tuple[Service, CachedEmbedder] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -39,7 +39,15 @@ class ThrowAway:
     @property
     def service(self) -> Service:
         """The service, opened now if it was not."""
-        if self._service is None:
+        return self._open()[0]
+
+    @property
+    def embedder(self) -> CachedEmbedder:
+        """The embedder of the service, opened now if it was not."""
+        return self._open()[1]
+
+    def _open(self) -> tuple[Service, CachedEmbedder]:
+        if self._opened is None:
             run = self._run
             run.progress("loading the embedder", 0, 1)
             folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="arpm-experiment-")))
@@ -47,7 +55,6 @@ class ThrowAway:
             embedder = CachedEmbedder(inner, run.out / "embeddings.sqlite")
             self._stack.callback(embedder.close)
             settings = replace(run.settings, logs=folder / "logs")
-            self._service = self._stack.enter_context(
-                Service(settings, embedder=embedder, clock=self._clock, backends=self._backends)
-            )
-        return self._service
+            service = Service(settings, embedder=embedder, clock=self._clock, backends=self._backends)
+            self._opened = self._stack.enter_context(service), embedder
+        return self._opened

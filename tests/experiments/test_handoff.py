@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from arpm.experiments import handoff, noise_substrate
+from arpm.experiments import handoff, throwaway
 from arpm.experiments.base import MissingDataError, Run, write
 from arpm.experiments.grading import says
 from arpm.experiments.handoff_readers import misread, read
@@ -159,7 +159,7 @@ def test_tables_and_figures_are_there(out: Path, numbers: dict[str, Any]) -> Non
 def test_a_second_run_goes_on_from_the_steps_that_are_done(
     out: Path, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(noise_substrate, "load_embedder", lambda *_: pytest.fail("a finished step was done again"))
+    monkeypatch.setattr(throwaway, "load_embedder", lambda *_: pytest.fail("a finished step was done again"))
     assert json.loads(json.dumps(handoff.run(quick(out)).numbers)) == numbers
 
 
