@@ -21,6 +21,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 STRACE = shutil.which("strace")
 needs_strace = pytest.mark.skipif(STRACE is None, reason="strace is not installed: apt-get install strace")
 
@@ -44,7 +46,9 @@ class Contacts:
         return [address for address in dict.fromkeys(self.addresses) if not _is_loopback(address)]
 
 
-def contacted(program: str | Sequence[str], env: Mapping[str, str] | None = None, timeout: float = 120.0) -> Contacts:
+def contacted(
+    program: str | Sequence[str], env: Mapping[str, str] | None = None, timeout: float = 3 * PATIENCE
+) -> Contacts:
     """Run Python code (a text) or a command (a list) with all its children, and return whom it contacted.
 
     `env` is added to the environment. Raises RuntimeError if tracing itself did not work, so that a guard that

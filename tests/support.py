@@ -17,6 +17,7 @@ from arpm.service import Service
 from arpm.settings import Settings
 from retrieval.embedding.base import Embedder
 from retrieval.embedding.hashing import HashingEmbedder
+from tests.patience import PATIENCE
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
@@ -58,6 +59,9 @@ class ScriptedBackend:
     def __init__(self, script: Iterable[Script] = (reply("Understood."),), *, pause: float = 0.0) -> None:
         self.script = list(script)
         self.pause = pause
+        # While this is set, the reply goes on after its first words; a test clears it to hold a turn where it is.
+        self.go_on = threading.Event()
+        self.go_on.set()
         self.requests: list[GenerationRequest] = []
         self.started = threading.Event()
 
@@ -70,13 +74,14 @@ class ScriptedBackend:
         if isinstance(item, GenerationError):
             raise item
         text = item if isinstance(item, str) else item(request)
-        self.started.set()
         sent = ""
+        self.started.set()
         for start in range(0, len(text), 7):
             if cancel.is_set():
                 return Generation(sent, "cancelled", None, None, 0.0, None)
             on_text(text[start : start + 7])
             sent += text[start : start + 7]
+            assert self.go_on.wait(PATIENCE)
             if self.pause:
                 time.sleep(self.pause)
         return Generation(sent, "stop", None, None, 0.0, 0.0)

@@ -28,6 +28,7 @@ from arpm.service import Service
 from arpm.turn import TurnFailedError
 from retrieval.embedding.cache import CachedEmbedder
 from retrieval.embedding.hashing import HashingEmbedder
+from tests.patience import PATIENCE
 from tests.support import START, ScriptedBackend, SteppingClock, open_service, reply
 
 ENGLISH = "My locker code is Zanzibar-4471."
@@ -681,14 +682,15 @@ class TestWhileOthersWork:
     ) -> None:
         told = service.turn(timeline, ENGLISH)
         row = service.ingest("a.md", b"One.")
-        backend.pause = 0.05
+        backend.go_on.clear()
         backend.started.clear()
         running = threading.Thread(target=service.turn, args=(timeline, "A longer question."))
         running.start()
-        assert backend.started.wait(10)
+        assert backend.started.wait(PATIENCE)
         for what in (What(timeline, (memory_of(told),)), What(timeline), What(document=row.id)):
             with pytest.raises(BusyError):
                 erase(service, what, reach(service, what).confirm)
+        backend.go_on.set()
         running.join()
         forget(service, memory_of(told))
         assert holding(logs, "Zanzibar") == []

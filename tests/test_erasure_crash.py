@@ -9,41 +9,23 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from arpm.ledger import verify
+from arpm.erasure import What, erase, of_memories, reach
+from arpm.ledger import LedgerWriteError, verify
 from retrieval.embedding.cache import CachedEmbedder
 from retrieval.embedding.hashing import HashingEmbedder
+from tests.forks import Mother
 from tests.support import open_service
 from tests.test_erasure import assert_as_rebuilt, holding, memory_of, vectors
 from tests.test_ledger_faults import needs_strace
 
 SECRET = "My locker code is Zanzibar-4471. 密码是鹦鹉螺。"
-CHILD = """
-import sys
-from pathlib import Path
-from arpm.erasure import What, erase, of_memories, reach
-from arpm.ledger import LedgerWriteError
-from tests.test_erasure_crash import opened
-with opened(Path(sys.argv[1])) as service:
-    id = sys.argv[2]
-    if id.startswith("d-"):
-        what = What(document=id, replies="quoting")
-    else:
-        what = of_memories(service.catalogue, [id], replies="all")
-    print("begun", flush=True)
-    try:
-        erase(service, what, reach(service, what).confirm)
-        print("acknowledged", flush=True)
-    except LedgerWriteError as error:
-        print("refused:", error, flush=True)
-"""
 # Where the ledger is written, and where the caches are; each with the calls that are tried.
 LEDGER = {"{t}/ledger.rewrite": ("write", "fsync", "rename"), "{t}": ("fsync",), "{t}/ledger.torn-1": ("unlink",)}
 CACHES = {
@@ -60,10 +42,32 @@ def opened(logs: Path):  # type: ignore[no-untyped-def]
     return open_service(logs, embedder=CachedEmbedder(HashingEmbedder(), logs / "cache" / "embeddings.sqlite"))
 
 
+def erase_it(logs: str, id: str) -> None:
+    """What the child does: erase a memory or a document."""
+    with opened(Path(logs)) as service:
+        if id.startswith("d-"):
+            what = What(document=id, replies="quoting")
+        else:
+            what = of_memories(service.catalogue, [id], replies="all")
+        print("begun", flush=True)
+        try:
+            erase(service, what, reach(service, what).confirm)
+            print("acknowledged", flush=True)
+        except LedgerWriteError as error:
+            print("refused:", error, flush=True)
+
+
+@pytest.fixture(scope="module")
+def mother() -> Iterator[Mother]:
+    with Mother(__name__) as running:
+        yield running
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A folder in which something was said that is to be erased."""
 
+    mother: Mother
     logs: Path
     timeline: str
     memory: str
@@ -79,31 +83,29 @@ class Prepared:
 
     def erase(self, logs: Path, *faults: str) -> str:
         """Run the child under strace, with its options for faults. Returns what it printed."""
-        return run_child(logs, self.memory, *faults)
+        return run_child(self.mother, logs, self.memory, *faults)
 
     def calls(self, logs: Path) -> str:
         """Every call of a whole erasure, one a line, with the paths of its descriptors."""
-        log = logs.with_suffix(".calls")
-        said = self.erase(logs, "-y", "-e", f"trace={','.join(CALLS)}", "-o", str(log))
-        assert "acknowledged" in said
-        return log.read_text("utf-8", "replace")
+        return all_calls(self.mother, logs, self.memory, logs.with_suffix(".calls"))
 
 
-def run_child(logs: Path, id: str, *faults: str) -> str:
+def run_child(mother: Mother, logs: Path, id: str, *faults: str) -> str:
     """Erase in a process of its own, with faults injected. Returns what it printed."""
-    done = subprocess.run(
-        ["strace", "-f", "-qq", "-o", "/dev/null", *faults, sys.executable, "-c", CHILD, str(logs), id],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.stdout
+    done = mother.run("erase_it", str(logs), id, trace=["-o", "/dev/null", *faults])
+    assert done.errors == ""
+    assert done.status in (0, -signal.SIGKILL)
+    return done.output
+
+
+def all_calls(mother: Mother, logs: Path, id: str, log: Path) -> str:
+    """Every call of a whole erasure, one a line, with the paths of its descriptors."""
+    assert "acknowledged" in run_child(mother, logs, id, "-y", "-e", f"trace={','.join(CALLS)}", "-o", str(log))
+    return log.read_text("utf-8", "replace")
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def prepared(mother: Mother, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     logs = tmp_path_factory.mktemp("prepared") / "logs"
     with opened(logs) as service:
         timeline = service.create_timeline("Lin", "Mei").id
@@ -116,7 +118,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
         service.turn(timeline, "The stove is blue.")
         text = service.catalogue.memory(memory_of(told)).text  # type: ignore[union-attr]
     (logs / timeline / "ledger.torn-1").write_bytes(b'{"body":{"message":"My locker code is Zanz')
-    return Prepared(logs, timeline, memory_of(told), told.id, text)
+    return Prepared(mother, logs, timeline, memory_of(told), told.id, text)
 
 
 def points(prepared: Prepared, folder: Path, where: dict[str, tuple[str, ...]], most: int) -> Iterator[tuple[str, str]]:
@@ -193,7 +195,7 @@ SEVERAL = (
 )
 
 
-def test_over_several_ledgers_killed_at_every_point(tmp_path: Path) -> None:
+def test_over_several_ledgers_killed_at_every_point(mother: Mother, tmp_path: Path) -> None:
     """A document and the replies that repeat it, on two timelines: all of it goes or nothing."""
     logs, timelines = tmp_path / "prepared", []
     with opened(logs) as service:
@@ -202,7 +204,7 @@ def test_over_several_ledgers_killed_at_every_point(tmp_path: Path) -> None:
             timelines.append(service.create_timeline(name, "Mei").id)
             service.turn(timelines[-1], f"Is it true that {SECRET}")
             service.turn(timelines[-1], "The stove is blue.")
-    calls = _calls(shutil.copytree(logs, tmp_path / "whole"), document, tmp_path / "calls")
+    calls = all_calls(mother, shutil.copytree(logs, tmp_path / "whole"), document, tmp_path / "calls")
     ends = list[bool]()
     for name in (name.format(*timelines) for name in SEVERAL):
         for call in ("write", "fsync", "rename", "unlink"):
@@ -210,15 +212,10 @@ def test_over_several_ledgers_killed_at_every_point(tmp_path: Path) -> None:
             count = len(re.findall(rf'^\d+ +{call}\((\d+<|"){re.escape(str(path))}[>"]', calls, re.MULTILINE))
             for number in range(1, count + 1):
                 copy = shutil.copytree(logs, tmp_path / "killed")
-                said = run_child(copy, document, *injected(copy / name, f"{call}:signal=SIGKILL:when={number}"))
+                said = run_child(mother, copy, document, *injected(copy / name, f"{call}:signal=SIGKILL:when={number}"))
                 ends.append(_all_or_nothing_of_several(copy, document, timelines, "acknowledged" in said))
                 shutil.rmtree(copy)
     assert ends.count(True) > 5 and ends.count(False) > 2
-
-
-def _calls(logs: Path, document: str, log: Path) -> str:
-    assert "acknowledged" in run_child(logs, document, "-y", "-e", f"trace={','.join(CALLS)}", "-o", str(log))
-    return log.read_text("utf-8", "replace")
 
 
 def _all_or_nothing_of_several(logs: Path, document: str, timelines: list[str], done: bool) -> bool:

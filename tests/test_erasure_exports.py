@@ -20,6 +20,7 @@ from arpm.errors import InputError
 from arpm.exported import ErasedMeanwhileError, partial
 from arpm.service import Service
 from tests.cli.conftest import Arpm, arpm, model_server
+from tests.patience import PATIENCE
 from tests.support import START
 from tests.test_erasure import ENGLISH, Open, backend, holding, logs, memory_of, opened, service, timeline
 
@@ -115,7 +116,7 @@ def killed(self, digests):
 exported.Noted.finish = killed
 export(Path({str(logs)!r}), Path({str(out)!r}), {format!r}, (), datetime(2026, 3, 2, tzinfo=UTC))
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False, env={**os.environ})
+    done = subprocess.run([sys.executable, "-c", code], timeout=PATIENCE, check=False, env={**os.environ})
     assert done.returncode == -signal.SIGKILL
     assert holding(out, "Zanzibar")
     forget()

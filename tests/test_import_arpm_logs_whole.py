@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +15,7 @@ from arpm.importers.atoms import Atom, write_atoms
 from arpm.importers.stage_table import read_stages
 from tests.arpm_log_maker import SESSION, Logs, made
 from tests.cli.conftest import Arpm, arpm, model_server
+from tests.patience import lines_run
 from tests.support import open_service
 from tests.test_erasure import holding
 
@@ -245,23 +244,32 @@ class TestDamage:
 
 
 class TestTheSameAuditRunsOnIt:
-    def imported(self, arpm: Arpm, logs: Logs, *more: str) -> tuple[str, float]:
-        """The timeline of a run that was imported by the command, and the seconds it took."""
+    def imported(self, arpm: Arpm, logs: Logs) -> str:
+        """The timeline of a run that was imported by the command."""
         options = []
         for name in ("dialogue", "recall", "analysis", "stages"):
             path = arpm.folder / f"{name}.log"
             path.write_bytes(getattr(logs, name))
             options += [f"--{name}", str(path)]
-        began = time.perf_counter()
-        done = arpm.json("import", "arpm-logs", *options, *more)
+        done = arpm.json("import", "arpm-logs", *options)
         assert (done["imported"], done["skipped"]) == (logs.rounds, [])
-        return str(done["timelines"][0]["timeline"]), time.perf_counter() - began
+        return str(done["timelines"][0]["timeline"])
 
-    def test_a_whole_run_by_every_command(self, arpm: Arpm, tmp_path: Path, record_property: Any) -> None:
-        timeline, seconds = self.imported(arpm, WHOLE)
-        record_property("seconds", seconds)
-        # Ten stages in one session: seconds, not minutes, also where two busy cores embed every round.
-        assert seconds < 120
+    def test_every_round_takes_the_same_work(self, tmp_path: Path) -> None:
+        """Ten stages in one session: seconds, not minutes."""
+
+        def write(logs: Logs, folder: Path) -> None:
+            with open_service(folder) as service:
+                timeline = service.create_timeline("阿澄", "白露")
+                assert write_atoms(timeline, "d.log", read(logs).talks[0].atoms).imported == logs.rounds
+
+        forty = made((20, 20))
+        some = lines_run(lambda: write(forty, tmp_path / "some"))
+        whole = lines_run(lambda: write(WHOLE, tmp_path / "whole"))
+        assert whole / WHOLE.rounds < 1.5 * some / forty.rounds
+
+    def test_a_whole_run_by_every_command(self, arpm: Arpm, tmp_path: Path) -> None:
+        timeline = self.imported(arpm, WHOLE)
         arpm("verify")
         assert arpm.json("timelines")[0]["rounds"] == WHOLE.rounds
         assert len(arpm.json("quarantine", timeline)) >= WHOLE.suspects
@@ -278,7 +286,7 @@ class TestTheSameAuditRunsOnIt:
         arpm("verify")
 
     def test_a_round_is_erased_with_the_replies_that_repeat_it(self, arpm: Arpm) -> None:
-        timeline, _ = self.imported(arpm, SMALL)
+        timeline = self.imported(arpm, SMALL)
         found = arpm.json("erase", f"{timeline}:1", "--dry-run")["reach"]
         events = [json.loads(line) for line in arpm.ledger(timeline).splitlines()]
         words = next(event["body"]["message"] for event in events if event["kind"] == "imported")
@@ -292,6 +300,6 @@ class TestTheSameAuditRunsOnIt:
         assert (again["imported"], holding(arpm.logs, words)) == (0, [])
 
     def test_the_whole_of_it_is_erased(self, arpm: Arpm) -> None:
-        timeline, _ = self.imported(arpm, SMALL)
+        timeline = self.imported(arpm, SMALL)
         arpm("erase", "--timeline", timeline, "--yes")
         assert holding(arpm.logs, "茶园", "box", "阿澄", "茶树") == []

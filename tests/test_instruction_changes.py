@@ -108,22 +108,14 @@ def test_one_by_hand_has_a_longest_length(service: Service) -> None:
 
 
 def test_a_thousand_are_kept_and_the_prompt_stays_within_its_cap(service: Service) -> None:
+    """Those that contradict each other, and those that do not; what the cap left out is in the record."""
     timeline = service.create_timeline("Ada", "Mia").id
     opened = service.timeline(timeline)
-    for place in range(1_000):
-        opened.add_instruction(f"Always end with the number {place}.")
+    for number in range(500):
+        opened.add_instruction(f"Always end with the number {number}.")
+        opened.add_instruction(f"Never mention the number {number} in words or in digits.")
     event = service.turn(timeline, "What is rain?")
     assert event.body is not None
-    shown = event.body["instructions_shown"]
-    assert 0 < len(shown) < 1_000 and shown[-1] == opened.active_instructions()[-1].id
-
-
-def test_what_the_cap_left_out_is_in_the_record(service: Service) -> None:
-    timeline = service.create_timeline("Ada", "Mia").id
-    for number in range(1000):
-        service.timeline(timeline).add_instruction(f"Never mention the number {number} in words or in digits.")
-    event = service.turn(timeline, "Hello there.")
-    assert event.body is not None
     shown, omitted = event.body["instructions_shown"], event.body["instructions_omitted"]
-    assert shown and omitted and len(shown) + len(omitted) == 1000
-    assert shown[-1] == service.timeline(timeline).active_instructions()[-1].id
+    assert shown and omitted and len(shown) + len(omitted) == 1_000
+    assert shown[-1] == opened.active_instructions()[-1].id

@@ -719,7 +719,7 @@ class TestOneProcessOnAFolder:
             "import sys, time; from datetime import datetime, UTC; from pathlib import Path\n"
             "from arpm.ledger import FolderLock\n"
             "lock = FolderLock(Path(sys.argv[1]), now=lambda: datetime.now(UTC)); lock.acquire()\n"
-            "print('held', flush=True); time.sleep(60)\n"
+            "print('held', flush=True); time.sleep(1000)\n"
         )
         with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as holder:
             assert holder.stdout is not None and holder.stdout.readline() == b"held\n"

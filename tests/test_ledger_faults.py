@@ -13,37 +13,37 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from arpm.events import Draft
 from arpm.ledger import DamagedLedgerError, Ledger, LedgerWriteError, verify
+from tests.forks import Mother
 from tests.test_ledger import feedback, open_ledger, rehashed, sha256
 
-# Appends events e-0 ... e-(n-1) and says of each on one write whether it was acknowledged.
-CHILD = """
-import os, sys
-from datetime import UTC, datetime
-from pathlib import Path
-from arpm.events import Draft
-from arpm.ledger import Ledger, LedgerWriteError
-at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-try:
-    ledger = Ledger.open(Path(sys.argv[1]), "t-1", now=lambda: at)
-except LedgerWriteError as error:
-    os.write(1, f"refused: {error}\\n".encode())
-    sys.exit()
-for number in range(int(sys.argv[2])):
+
+def append_some(folder: str, events: str) -> None:
+    """What the child does: append events e-0 ... e-(n-1), saying of each on one write whether it was acknowledged."""
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     try:
-        ledger.append(Draft("feedback", {"round": 1, "rating": "up", "note": "好 good"}, None, at, f"e-{number}"))
-        os.write(1, f"acknowledged e-{number}\\n".encode())
+        ledger = Ledger.open(Path(folder), "t-1", now=lambda: at)
     except LedgerWriteError as error:
-        os.write(1, f"failed e-{number}: {error}\\n".encode())
-"""
+        os.write(1, f"refused: {error}\n".encode())
+        return
+    for number in range(int(events)):
+        try:
+            ledger.append(Draft("feedback", {"round": 1, "rating": "up", "note": "好 good"}, None, at, f"e-{number}"))
+            os.write(1, f"acknowledged e-{number}\n".encode())
+        except LedgerWriteError as error:
+            os.write(1, f"failed e-{number}: {error}\n".encode())
+
+
 TORN = '{"at":"2026-01-02T03:04:05+00:00","body":{"note":"半'.encode()[:-1]
 
 
@@ -58,19 +58,27 @@ _PROBLEM = _strace_problem()
 needs_strace = pytest.mark.skipif(_PROBLEM is not None, reason=_PROBLEM or "")
 
 
-def traced(folder: Path, events: int, *injections: str, only: Path | None = None) -> tuple[list[str], list[str]]:
-    """Run CHILD under strace with faults. Returns the lines it printed and the system calls it made."""
-    folder.parent.mkdir(exist_ok=True)
-    log = folder.with_name("calls.txt")
-    command = ["strace", "-f", "-qq", "-o", str(log), "-e", "trace=write,fsync,ftruncate,rename"]
-    command += [part for fault in injections for part in ("-e", f"inject={fault}")]
-    command += ["-P", str(only)] if only else []
-    done = subprocess.run(
-        [*command, sys.executable, "-c", CHILD, str(folder), str(events)], capture_output=True, text=True, check=False
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    calls = re.findall(r"^\d+ +(\w+)\(", log.read_text("utf-8", "replace"), re.MULTILINE)
-    return done.stdout.splitlines(), calls
+Traced = Callable[..., tuple[list[str], list[str]]]
+
+
+@pytest.fixture(scope="module")
+def traced() -> Iterator[Traced]:
+    """Runs the child under strace with faults. Returns the lines it printed and the system calls it made."""
+    with Mother(__name__) as mother:
+
+        def run(folder: Path, events: int, *injections: str, only: Path | None = None) -> tuple[list[str], list[str]]:
+            folder.parent.mkdir(exist_ok=True)
+            log = folder.with_name("calls.txt")
+            options = ["-o", str(log), "-e", "trace=write,fsync,ftruncate,rename"]
+            options += [part for fault in injections for part in ("-e", f"inject={fault}")]
+            options += ["-P", str(only)] if only else []
+            done = mother.run("append_some", str(folder), str(events), trace=options)
+            assert done.errors == ""
+            assert done.status in (0, -signal.SIGKILL)
+            calls = re.findall(r"^\d+ +(\w+)\(", log.read_text("utf-8", "replace"), re.MULTILINE)
+            return done.output.splitlines(), calls
+
+        yield run
 
 
 def acknowledged(output: list[str]) -> list[str]:
@@ -98,7 +106,9 @@ def assert_whole_and_usable(folder: Path, kept: list[str]) -> None:
 
 @needs_strace
 class TestAKillAtAnySystemCall:
-    def _every_point(self, folder: Path, events: int, prepared: bytes = b"") -> Iterator[tuple[Path, list[str]]]:
+    def _every_point(
+        self, traced: Traced, folder: Path, events: int, prepared: bytes = b""
+    ) -> Iterator[tuple[Path, list[str]]]:
         """Run once whole to count its calls, then once for each call, killed there."""
         self._prepare(folder / "whole", prepared)
         output, calls = traced(folder / "whole" / "ledger", events)
@@ -117,7 +127,7 @@ class TestAKillAtAnySystemCall:
         if content:
             (point / "ledger" / "ledger.jsonl").write_bytes(content)
 
-    def test_nothing_is_acknowledged_before_its_fsync(self, tmp_path: Path) -> None:
+    def test_nothing_is_acknowledged_before_its_fsync(self, traced: Traced, tmp_path: Path) -> None:
         """No kill of the process can show a missing fsync (the kernel keeps its pages), only the order of calls can."""
         appended = ["write", "fsync", "write"]
         _, calls = traced(tmp_path / "new" / "ledger", 2)
@@ -126,21 +136,21 @@ class TestAKillAtAnySystemCall:
         _, calls = traced(tmp_path / "torn" / "ledger", 1)
         assert calls == ["write", "fsync", "fsync", "ftruncate", "fsync", *appended]
 
-    def test_of_an_append_to_a_new_ledger(self, tmp_path: Path) -> None:
+    def test_of_an_append_to_a_new_ledger(self, traced: Traced, tmp_path: Path) -> None:
         """Acknowledged events survive; an event in the making is wholly there or wholly absent."""
         points = 0
-        for folder, kept in self._every_point(tmp_path, 2):
+        for folder, kept in self._every_point(traced, tmp_path, 2):
             points += 1
             assert_whole_and_usable(folder, kept)
             assert torn_files(folder) == []
         assert points >= 7
 
-    def test_of_moving_a_torn_line_aside(self, tmp_path: Path) -> None:
+    def test_of_moving_a_torn_line_aside(self, traced: Traced, tmp_path: Path) -> None:
         """A crash during recovery: the torn bytes are always somewhere, in the ledger or in a torn file."""
         with open_ledger(tmp_path / "before") as ledger:
             ledger.append(feedback(id="old"))
         points = 0
-        for folder, kept in self._every_point(tmp_path, 1, ledger.path.read_bytes() + TORN):
+        for folder, kept in self._every_point(traced, tmp_path, 1, ledger.path.read_bytes() + TORN):
             points += 1
             assert_whole_and_usable(folder, ["old", *kept])
             assert TORN in torn_files(folder)
@@ -151,19 +161,19 @@ class TestAKillAtAnySystemCall:
 class TestADiskThatFails:
     @pytest.mark.parametrize(("error", "told"), [("ENOSPC", "the disk is full"), ("EIO", "Input/output error")])
     @pytest.mark.parametrize("number", [1, 2, 3])
-    def test_at_a_write(self, tmp_path: Path, number: int, error: str, told: str) -> None:
+    def test_at_a_write(self, traced: Traced, tmp_path: Path, number: int, error: str, told: str) -> None:
         """A write error that was swallowed left a fragment that fused two records hours later."""
         folder = tmp_path / "ledger"
         output, _ = traced(folder, 3, f"write:error={error}:when={number}", only=folder / "ledger.jsonl")
         self._assert_only_one_failed(folder, output, number, told)
 
     @pytest.mark.parametrize("number", [1, 2, 3])
-    def test_at_an_fsync(self, tmp_path: Path, number: int) -> None:
+    def test_at_an_fsync(self, traced: Traced, tmp_path: Path, number: int) -> None:
         folder = tmp_path / "ledger"
         output, _ = traced(folder, 3, f"fsync:error=EIO:when={number}", only=folder / "ledger.jsonl")
         self._assert_only_one_failed(folder, output, number, "Input/output error")
 
-    def test_at_an_fsync_and_at_undoing_the_write(self, tmp_path: Path) -> None:
+    def test_at_an_fsync_and_at_undoing_the_write(self, traced: Traced, tmp_path: Path) -> None:
         """The whole line of an event that was reported as failed stays in the file: it must not come back to life."""
         folder = tmp_path / "ledger"
         faults = ("fsync:error=EIO:when=2", "ftruncate:error=EIO:when=1")
@@ -171,7 +181,7 @@ class TestADiskThatFails:
         self._assert_only_one_failed(folder, output, 2, "Input/output error")
         assert [json.loads(torn)["id"] for torn in torn_files(folder)] == ["e-1"]
 
-    def test_for_good(self, tmp_path: Path) -> None:
+    def test_for_good(self, traced: Traced, tmp_path: Path) -> None:
         """As long as nothing can be synced nothing is acknowledged, and what was there stays."""
         folder = tmp_path / "ledger"
         output, _ = traced(folder, 3, "fsync:error=EIO:when=2+", only=folder / "ledger.jsonl")
@@ -182,7 +192,7 @@ class TestADiskThatFails:
     @pytest.mark.parametrize(
         "fault", ["write:error=ENOSPC:when=1", "fsync:error=EIO:when=1", "ftruncate:error=EIO:when=1"]
     )
-    def test_while_moving_a_torn_line_aside(self, tmp_path: Path, fault: str) -> None:
+    def test_while_moving_a_torn_line_aside(self, traced: Traced, tmp_path: Path, fault: str) -> None:
         """Cutting the line off before its copy is safe would lose it."""
         folder = tmp_path / "ledger"
         with open_ledger(folder) as ledger:

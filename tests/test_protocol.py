@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from typing import get_args
 
 import pytest
@@ -25,6 +24,7 @@ from arpm.protocol import (
     parse,
     repair_request,
 )
+from tests.patience import seconds
 from tests.protocol_cases import CANARY, CASES, GOOD, LABELS, LANGUAGES, REPLY, Case, Language, fill
 
 EVERY = [pytest.param(case, language, id=f"{case.name}-{language}") for case in CASES for language in LANGUAGES]
@@ -368,51 +368,57 @@ class TestMutatedReplies:
         assert_sound("".join(parts))
 
 
-K = 1000
-HOSTILE = {
-    "brackets": "<" * 100 * K,
-    "brackets_and_spaces": "< " * 50 * K,
-    "a_bracket_and_spaces": "<" + " " * 100 * K,
-    "a_bracket_and_letters": "<" + "a" * 100 * K,
-    "zero_width": "<a" + "\u200b" * 100 * K,
-    "accents": "<analysis>evidence: " + "\u0300\u0327" * 50 * K,
-    "openings": "<analysis>" * 10 * K,
-    "nested": "<analysis><response>" * 5 * K + "</response></analysis>" * 5 * K,
-    "thoughts_never_closed": "<think>" * 14 * K,
-    "thoughts_nested": "<think>" * 6 * K + "</think>" * 6 * K,
-    "ends_in_one_line": "<analysis>a</analysis><response>" + "</response>x" * 8 * K,
-    "beginnings_in_one_line": "<analysis>a</analysis><response>" + "<response>x" * 8 * K,
-    "quoted_in_one_line": "<analysis>a</analysis><response>" + "`<analysis>` " * 8 * K,
-    "analysis_in_response": "<response>" + "a<analysis>b</analysis>" * 4 * K,
-    "fences": "<analysis>a</analysis><response>\n" + "```\n<think>x\n" * 8 * K,
-    "attributes": ("<analysis " + "a=b " * 50) * 400,
-    "misspelt": "".join(f"<anal{i:x}is>" for i in range(8 * K)),
-    "synonyms": "<answer>a" * 10 * K,
-    "titles": "<analysis>a</analysis><response>b " + "《回答》" * 25 * K,
-    "sentence_marks": "<s>" * 30 * K,
-    "json_deep": '{"response":' + "[" * 100 * K,
-    "json_deeper": '{"analysis":' * 8 * K,
-    "json_escapes": '{"response":"' + '\\"' * 50 * K,
-    "json_number": '{"need": ' + "9" * 100 * K + "}",
-    "white_space": "<analysis>a</analysis><response>b" + "\n" * 100 * K,
-    "fields": "need:" * 20 * K,
-    "labels": "<analysis>" + "E1 [E1," * 15 * K,
-    "slashes": "/" * 100 * K,
-    "plain_megabyte": "<analysis>a</analysis><response>" + "Hello there. 你好。\n" * 60 * K,
-}
+def hostile(k: int) -> dict[str, str]:
+    """Replies that only someone who wants to hang the server writes, of some 100 times `k` characters."""
+    return {
+        "brackets": "<" * 100 * k,
+        "brackets_and_spaces": "< " * 50 * k,
+        "a_bracket_and_spaces": "<" + " " * 100 * k,
+        "a_bracket_and_letters": "<" + "a" * 100 * k,
+        "zero_width": "<a" + "\u200b" * 100 * k,
+        "accents": "<analysis>evidence: " + "\u0300\u0327" * 50 * k,
+        "openings": "<analysis>" * 10 * k,
+        "nested": "<analysis><response>" * 5 * k + "</response></analysis>" * 5 * k,
+        "thoughts_never_closed": "<think>" * 14 * k,
+        "thoughts_nested": "<think>" * 6 * k + "</think>" * 6 * k,
+        "ends_in_one_line": "<analysis>a</analysis><response>" + "</response>x" * 8 * k,
+        "beginnings_in_one_line": "<analysis>a</analysis><response>" + "<response>x" * 8 * k,
+        "quoted_in_one_line": "<analysis>a</analysis><response>" + "`<analysis>` " * 8 * k,
+        "analysis_in_response": "<response>" + "a<analysis>b</analysis>" * 4 * k,
+        "fences": "<analysis>a</analysis><response>\n" + "```\n<think>x\n" * 8 * k,
+        "attributes": ("<analysis " + "a=b " * 50) * (2 * k // 5),
+        "misspelt": "".join(f"<anal{i:x}is>" for i in range(8 * k)),
+        "synonyms": "<answer>a" * 10 * k,
+        "titles": "<analysis>a</analysis><response>b " + "《回答》" * 25 * k,
+        "sentence_marks": "<s>" * 30 * k,
+        "json_deep": '{"response":' + "[" * 100 * k,
+        "json_deeper": '{"analysis":' * 8 * k,
+        "json_escapes": '{"response":"' + '\\"' * 50 * k,
+        "json_number": '{"need": ' + "9" * 100 * k + "}",
+        "white_space": "<analysis>a</analysis><response>b" + "\n" * 100 * k,
+        "fields": "need:" * 20 * k,
+        "labels": "<analysis>" + "E1 [E1," * 15 * k,
+        "slashes": "/" * 100 * k,
+        "plain_megabyte": "<analysis>a</analysis><response>" + "Hello there. 你好。\n" * 60 * k,
+    }
 
 
 class TestTime:
     """Guards against a reply that hangs the server: time grows with the length, not with its square."""
 
-    @pytest.mark.parametrize("name", HOSTILE)
+    @pytest.mark.parametrize("name", hostile(1))
     def test_hostile_input_is_read_in_bounded_time(self, name: str) -> None:
-        raw = HOSTILE[name]
-        started = time.process_time()
+        short, long = (self.seconds(hostile(k)[name]) for k in (250, 1000))
+        # Where the square is what it takes, it is sixteen times and, for so much, far more than some seconds.
+        assert long < 2 or long < 8 * short
+
+    def seconds(self, raw: str) -> float:
+        return seconds(lambda: self.read(raw))
+
+    def read(self, raw: str) -> None:
         parse(raw, LABELS)
         neutralise(raw)
         stream = ReplyStream()
         size = 1 + len(raw) // 50_000
         for at in range(0, len(raw), size):
             stream.feed(raw[at : at + size])
-        assert time.process_time() - started < 4.0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from arpm.repeats import Words, stretches
+from tests.patience import lines_run, soon
 
 ENGLISH = "My locker code is Zanzibar-4471, and the key hangs by the door."
 CHINESE = "我的储物柜密码是鹦鹉螺七七四九。"
@@ -79,6 +78,6 @@ def test_stretches_depend_on_their_own_characters_alone(text: str) -> None:
 def test_a_long_text_takes_linear_time() -> None:
     words = Words([ENGLISH, CHINESE])
     for long in ("the key does not hang here " * 20_000, "钥匙不在这里 " * 60_000, "1 2 3 " * 60_000):
-        began = time.perf_counter()
-        assert words.shared(long) is None
-        assert time.perf_counter() - began < 20
+        assert soon(lambda text=long: words.shared(text)) is None
+        few, all = (lines_run(lambda text=long[:size]: words.shared(text)) for size in (10_000, 40_000))
+        assert all < 5 * few

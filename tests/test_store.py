@@ -11,6 +11,7 @@ import pytest
 
 from arpm.catalogue import Catalogue
 from arpm.events import Event
+from tests.patience import PATIENCE
 from tests.support import open_service
 
 
@@ -26,7 +27,7 @@ def test_a_request_does_not_close_the_ledger_that_a_turn_is_writing(
 
         def slowly(self: Catalogue, events: Iterable[Event], ledger: str, end: Callable[[Event], int]) -> None:
             folding.set()
-            assert go_on.wait(10)
+            assert go_on.wait(PATIENCE)
             original(self, events, ledger, end)
 
         faults: list[Any] = []
@@ -41,7 +42,7 @@ def test_a_request_does_not_close_the_ledger_that_a_turn_is_writing(
         monkeypatch.setattr(Catalogue, "apply", slowly)
         turn = threading.Thread(target=talk)
         turn.start()
-        assert folding.wait(10)
+        assert folding.wait(PATIENCE)
         assert opened._store.ledger.tip.seq > 2 and not opened.behind
         assert service.timeline(id) is opened
         go_on.set()

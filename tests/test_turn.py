@@ -19,6 +19,7 @@ from arpm.service import Service
 from arpm.turn import TurnFailedError, Watch
 from retrieval.embedding.cache import CachedEmbedder
 from retrieval.embedding.hashing import HashingEmbedder
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, SteppingClock, open_service, reply
 
 
@@ -319,12 +320,13 @@ class TestTwoAtOnce:
         self, service: Service, backend: ScriptedBackend
     ) -> None:
         timeline = service.create_timeline("Ada", "Mia").id
-        backend.pause = 0.02
+        backend.go_on.clear()
         first = threading.Thread(target=service.turn, args=(timeline, "First."))
         first.start()
-        assert backend.started.wait(5)
+        assert backend.started.wait(PATIENCE)
         with pytest.raises(BusyError):
             service.turn(timeline, "Second.")
+        backend.go_on.set()
         first.join()
         assert [row.message for row in service.catalogue.turns(timeline)] == ["First."]
 

@@ -7,43 +7,45 @@ call of one kind on one file, for every N until it survives.
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from arpm.service import Service
 from retrieval.memories import Experience
+from tests.forks import Mother
 from tests.support import open_service
 
 STRACE = shutil.which("strace")
 pytestmark = pytest.mark.skipif(STRACE is None, reason="strace is not installed: crash points cannot be enumerated")
 
-CHILD = """
-import sys
-from pathlib import Path
-from tests.support import open_service
-with open_service(Path(sys.argv[1])) as service:
-    event = service.turn(sys.argv[2], sys.argv[3])
-    print("acknowledged", event.body["round"], flush=True)
-"""
 CALLS = {"ledger.jsonl": ("write", "fsync"), "catalogue.sqlite-wal": ("pwrite64",)}
 MOST_POINTS = 40
 
 
-def take_turn(logs: Path, timeline: str, message: str, inject: tuple[Path, str, int] | None) -> tuple[int, bool]:
+def take_turn(logs: str, timeline: str, message: str) -> None:
+    """What the child does: one turn."""
+    with open_service(Path(logs)) as service:
+        event = service.turn(timeline, message)
+        assert event.body is not None
+        print("acknowledged", event.body["round"], flush=True)
+
+
+@pytest.fixture(scope="module")
+def mother() -> Iterator[Mother]:
+    with Mother(__name__) as running:
+        yield running
+
+
+def killed(mother: Mother, asked: tuple[str, str, str], path: Path, call: str, number: int) -> tuple[int, bool]:
     """Run the child; returns its exit status and whether it acknowledged the turn."""
-    command = [sys.executable, "-c", CHILD, str(logs), timeline, message]
-    if inject is not None:
-        path, call, number = inject
-        command = [
-            *(str(STRACE), "-f", "-qq", "-o", "/dev/null", "-P", str(path), "-e", f"trace={call}"),
-            *("-e", f"inject={call}:signal=SIGKILL:when={number}"),
-            *command,
-        ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return done.returncode, "acknowledged" in done.stdout
+    options = ["-o", "/dev/null", "-P", str(path), "-e", f"trace={call}"]
+    done = mother.run("take_turn", *asked, trace=[*options, "-e", f"inject={call}:signal=SIGKILL:when={number}"])
+    assert done.errors == ""
+    assert done.status in (0, -signal.SIGKILL)
+    return done.status, "acknowledged" in done.output
 
 
 def state(service: Service, timeline: str) -> tuple[list[str], list[Experience]]:
@@ -53,7 +55,7 @@ def state(service: Service, timeline: str) -> tuple[list[str], list[Experience]]
 
 
 @pytest.mark.parametrize(("file", "call"), [(file, call) for file, calls in CALLS.items() for call in calls])
-def test_a_turn_killed_at_every_point_is_whole_or_absent(tmp_path: Path, file: str, call: str) -> None:
+def test_a_turn_killed_at_every_point_is_whole_or_absent(mother: Mother, tmp_path: Path, file: str, call: str) -> None:
     logs = tmp_path / "logs"
     with open_service(logs) as service:
         timeline = service.create_timeline("Ada", "Mia").id
@@ -62,7 +64,7 @@ def test_a_turn_killed_at_every_point_is_whole_or_absent(tmp_path: Path, file: s
     kept = ["The red kettle is in the cellar."]
     for number in range(1, MOST_POINTS):
         message = f"Message number {number}."
-        status, acknowledged = take_turn(logs, timeline, message, (path, call, number))
+        status, acknowledged = killed(mother, (str(logs), timeline, message), path, call, number)
         with open_service(logs) as service:
             messages, atoms = state(service, timeline)
             whole = [*kept, message]

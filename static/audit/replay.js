@@ -36,7 +36,8 @@ export async function replaySection(section) {
       later();
     },
     ended: (how) => {
-      draw();
+      // Not once more after that: who has opened a turn meanwhile would see it close.
+      later.now();
       if (how === "done") tell(verdict(timelines));
     },
   });

@@ -100,13 +100,16 @@ export function runPart(kind, { begun, happened, ended, controls }) {
   return { node, begin, follow };
 }
 
-/** Call `draw` soon, and once for all that happens until then. */
+/** Call `draw` soon, and once for all that happens until then; `now()` calls it at once instead. */
 export function soon(draw) {
   let waiting = 0;
-  return () => {
-    waiting ||= setTimeout(() => {
-      waiting = 0;
-      draw();
-    }, 150);
-  };
+  function now() {
+    clearTimeout(waiting);
+    waiting = 0;
+    draw();
+  }
+  function later() {
+    waiting ||= setTimeout(now, 150);
+  }
+  return Object.assign(later, { now });
 }

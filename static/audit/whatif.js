@@ -54,7 +54,7 @@ export async function whatifSection(section) {
       if (name === "summary") whole = data;
       later();
     },
-    ended: draw,
+    ended: later.now,
   });
 
   function tellAsked(given) {

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Arpm
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ class TestReplay:
             assert (found["turns"], found["same"], found["different"], found["error"]) == (3, 3, [], None)
         finally:
             server.terminate()
-            server.communicate(timeout=20)
+            server.communicate(timeout=PATIENCE)
 
     def test_several_timelines_in_several_processes(self, arpm: Arpm, two: str) -> None:
         arpm("chat", "--user", "Bob", "--character", "Mo", "你好，我的猫叫小白。")

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from tests.cli.conftest import Arpm
+from tests.patience import PATIENCE
 
 
 class TestOneMessage:
@@ -166,7 +167,7 @@ class Terminal:
         """Ctrl-C: the signal that the terminal sends to its foreground process."""
         self.process.send_signal(2)
 
-    def until(self, text: str, seconds: float = 30.0) -> None:
+    def until(self, text: str, seconds: float = PATIENCE) -> None:
         """Read until `text` was printed since the last call."""
         end = time.monotonic() + seconds
         while text not in self.seen:
@@ -179,7 +180,7 @@ class Terminal:
     def close(self) -> int:
         os.close(self._master)
         try:
-            return self.process.wait(20)
+            return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -200,7 +201,7 @@ def test_ctrl_c_stops_the_reply_and_not_the_conversation(arpm: Arpm, timeline: s
     terminal.until("You said: Short, please.")
     terminal.type("/quit\n")
     terminal.until("\n")
-    assert terminal.process.wait(20) == 0
+    assert terminal.process.wait(PATIENCE) == 0
     terminal.close()
     kinds = [line["kind"] for line in map(json.loads, arpm.ledger(timeline).splitlines())]
     assert kinds.count("turn_failed") == 1

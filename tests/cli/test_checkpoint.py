@@ -10,6 +10,7 @@ import pytest
 from arpm.audit.chain import read_chain
 from arpm.audit.checkpoint import against, load, parse_public_key, proof_problems
 from tests.cli.conftest import Arpm
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_while_the_service_runs(arpm: Arpm, timeline: str, key: str, tmp_path: P
         holder.stdout.readline()
         arpm("checkpoint", timeline, "--key", key, "--out", str(tmp_path / "out"))
     finally:
-        holder.communicate("/quit\n", timeout=30)
+        holder.communicate("/quit\n", timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from arpm.experiments.catalogue import EXPERIMENTS, experiment
 from tests.cli.conftest import Arpm
 from tests.experiments import data_sets
+from tests.patience import PATIENCE
 
 
 def test_lists_every_experiment_with_what_it_measures(arpm: Arpm) -> None:
@@ -69,7 +70,7 @@ def test_an_interrupted_run_goes_on_with_the_same_command(arpm: Arpm, tmp_path: 
     words = ("experiment", "locomo", "--data", str(data), "--model", "slow", "--out", str(tmp_path / "out"))
     steps = tmp_path / "out" / "steps.jsonl"
     process = arpm.start(*words)
-    kill = threading.Timer(120, process.kill)
+    kill = threading.Timer(3 * PATIENCE, process.kill)
     kill.start()
     assert process.stderr is not None
     try:

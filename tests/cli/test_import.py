@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.conftest import Arpm
+from tests.patience import PATIENCE
 
 
 def locomo(conversations: int = 1, sessions: int = 2, utterances: int = 3) -> list[dict[str, Any]]:
@@ -94,7 +95,7 @@ class TestLocomo:
         process = arpm.start("import", "locomo", file, "--json")
         self._wait_for_a_batch(arpm)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130, errors
         report = json.loads(output)
         assert report["interrupted"]
@@ -106,7 +107,7 @@ class TestLocomo:
         self._check_complete(arpm, talk)
 
     def _wait_for_a_batch(self, arpm: Arpm) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while not any(path.stat().st_size > 100_000 for path in arpm.logs.glob("t-*/ledger.jsonl")):
             assert time.monotonic() < end, "nothing was imported"
             time.sleep(0.005)

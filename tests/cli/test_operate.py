@@ -16,6 +16,7 @@ import pytest
 from arpm.settings import SETTINGS
 from governance.config import PRESETS, GovernanceConfig
 from tests.cli.conftest import Arpm
+from tests.patience import PATIENCE
 
 ENGLISH = "# Harbour notes\n\nThe lighthouse was painted green in 1974. The ferry leaves at nine.\n"
 CHINESE = "港口笔记\n\n灯塔在一九七四年被漆成绿色。渡船九点开。\n"
@@ -79,7 +80,7 @@ class TestFolder:
             assert f"pid {holder.pid}" in error
             assert str(arpm.logs) in error
         finally:
-            _, _ = holder.communicate(timeout=30)
+            _, _ = holder.communicate(timeout=PATIENCE)
         assert holder.returncode == 0
         assert arpm.json("timelines")[0]["rounds"] == 3
 
@@ -160,10 +161,10 @@ class TestServe:
             assert process.stdout is not None
             line = process.stdout.readline()
             url = line.split()[3]
-            with urllib.request.urlopen(url, timeout=20) as response:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as response:
                 assert response.status == 200
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
         assert process.returncode == 0
@@ -204,7 +205,7 @@ class TestDemo:
 
 def test_python_m_arpm_is_the_same(arpm: Arpm) -> None:
     process = arpm.start("--version", stdin=subprocess.DEVNULL)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert output.startswith("arpm, version ")
 
 
@@ -222,7 +223,7 @@ def test_a_narrow_terminal_shows_escapes_instead_of_failing(arpm: Arpm, timeline
         env={**os.environ, **arpm.env, "PYTHONIOENCODING": "latin-1"},
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert narrow.returncode == 0, narrow.stderr
     assert rb"\u6211\u7684\u8868\u54e5" in narrow.stdout

@@ -7,7 +7,6 @@ import logging
 import random
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -20,6 +19,7 @@ from retrieval.embedding import cache as cache_module
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.embedding.cache import CachedEmbedder, CacheStats
 from retrieval.embedding.hashing import HashingEmbedder
+from tests.patience import PATIENCE, lines_run
 
 TEXTS = ["The dog is called Rex.", "狗叫雷克斯。", "", "a\ud800b", "a\ud801b", "nul\0nul"]
 
@@ -262,7 +262,7 @@ class TestThreads:
             """Like a model whose last bits depend on the batch: no two calls agree."""
 
             def encode_document(self, texts: Sequence[str]) -> Vectors:
-                barrier.wait(timeout=10)
+                barrier.wait(timeout=PATIENCE)
                 return np.random.default_rng().normal(size=(len(texts), 32)).astype(np.float32)
 
         barrier = threading.Barrier(4)
@@ -282,7 +282,7 @@ class TestThreads:
 
 
 class TestSpeed:
-    def test_ten_thousand_texts_are_found_in_a_second(self, open_cache: OpenCache) -> None:
+    def test_ten_thousand_texts_are_found_by_a_few_questions(self, open_cache: OpenCache) -> None:
         texts = [f"text {number}" for number in range(10_000)]
 
         class Instant(Recorder):
@@ -291,7 +291,9 @@ class TestSpeed:
 
         cached = open_cache(Instant(384))
         cached.encode_document(texts)
-        started = time.process_time()
-        cached.encode_document(texts)
-        assert time.process_time() - started < 1
-        assert cached.stats == CacheStats(hits=10_000, misses=10_000)
+        asked: list[str] = []
+        cached._table._connection.set_trace_callback(asked.append)
+        few, all = (lines_run(lambda some=some: cached.encode_document(texts[:some])) for some in (2_500, 10_000))
+        assert 0 < len(asked) < 10_000 / 100
+        assert all < 5 * few
+        assert cached.stats == CacheStats(hits=12_500, misses=10_000)

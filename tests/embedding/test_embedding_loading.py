@@ -19,6 +19,7 @@ from retrieval.embedding.e5 import E5Embedder
 from retrieval.embedding.errors import ModelFileError, UnknownEmbedderError
 from retrieval.embedding.hashing import HashingEmbedder
 from retrieval.embedding.sentence_transformer import SentenceTransformerEmbedder
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ class TestNames:
             "import sys; from retrieval.embedding import load_embedder; load_embedder('hashing')\n"
             "assert not {'torch', 'openvino', 'tokenizers', 'transformers'} & set(sys.modules)"
         )
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE)
 
 
 class TestSentenceTransformers:

@@ -27,6 +27,8 @@ from typing import Any
 
 READY = "ready "
 CREATED = 1_700_000_000
+# Seconds, far more than tests wait for anything: what takes so long has to be ended by what is tested.
+FOR_EVER = 1000.0
 KEY = "sk-test-0123456789abcdef"
 
 
@@ -38,7 +40,7 @@ class Server:
 
     def requests(self) -> list[dict[str, Any]]:
         """Every chat request so far: its `body`, its headers, in order."""
-        with urllib.request.urlopen(self.base_url.removesuffix("/v1") + "/requests", timeout=10) as response:
+        with urllib.request.urlopen(self.base_url.removesuffix("/v1") + "/requests", timeout=FOR_EVER) as response:
             return json.load(response)
 
 
@@ -233,15 +235,15 @@ def long_reply(handler: Handler, chat: Chat) -> None:
 
 
 def slow_headers(handler: Handler, chat: Chat) -> None:
-    time.sleep(10)
+    time.sleep(FOR_EVER)
     echo(handler, chat)
 
 
 def slow_stream(handler: Handler, chat: Chat) -> None:
-    """A word every fifth of a second, for twenty seconds."""
+    """A word every fifth of a second, for ever."""
 
     def pieces() -> Iterator[str]:
-        for number in range(100):
+        for number in range(int(FOR_EVER * 5)):
             yield f"word{number} "
             time.sleep(0.2)
 
@@ -250,7 +252,7 @@ def slow_stream(handler: Handler, chat: Chat) -> None:
 
 def silent_stream(handler: Handler, chat: Chat) -> None:
     begin(handler, chat)
-    time.sleep(10)
+    time.sleep(FOR_EVER)
 
 
 def begin(handler: Handler, chat: Chat) -> None:
@@ -299,7 +301,7 @@ def never_done(handler: Handler, chat: Chat) -> None:
     """The reply is complete, but the connection stays open without [DONE]."""
     begin(handler, chat)
     handler.delta(chat, {}, "stop")
-    time.sleep(10)
+    time.sleep(FOR_EVER)
 
 
 def drop_after_finish(handler: Handler, chat: Chat) -> None:
@@ -393,13 +395,13 @@ def quota_used_up(handler: Handler, chat: Chat) -> None:
     handler.send_error_body(429, "You exceeded your current quota.", code="insufficient_quota")
 
 
-def refuse(status: int, once: bool, handler: Handler, chat: Chat) -> None:
-    """Refuse with `status`; if `once`, only the first time this message comes."""
+def refuse(status: int, once: bool, wait: int, handler: Handler, chat: Chat) -> None:
+    """Refuse with `status`, asking to wait; if `once`, only the first time this message comes."""
     times = sum(entry["body"] == chat.body for entry in handler.seen)
     if once and times > 1:
         return echo(handler, chat)
-    wait = {"Retry_After": "1"} if status in (429, 503) else {}
-    return handler.send_error_body(status, f"Refused as asked, with key {chat.key}.", **wait)
+    asked = {"Retry_After": str(wait)} if status in (429, 503) else {}
+    return handler.send_error_body(status, f"Refused as asked, with key {chat.key}.", **asked)
 
 
 @functools.cache
@@ -435,9 +437,9 @@ BEHAVIOURS["reasoning-openrouter"] = functools.partial(reasoning, field="reasoni
 
 def find_behaviour(model: str) -> Behaviour | None:
     """What the model of that name does; None if there is no such model."""
-    status = re.fullmatch(r"status-(\d{3})(-then-ok)?", model)
+    status = re.fullmatch(r"status-(\d{3})(-then-ok)?(?:-after-(\d+))?", model)
     if status:
-        return functools.partial(refuse, int(status[1]), bool(status[2]))
+        return functools.partial(refuse, int(status[1]), bool(status[2]), int(status[3] or 1))
     if model == "raw" or model.startswith("malformed-"):
         return raw
     return local if model == "local" else BEHAVIOURS.get(model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import get_args
 
 import pytest
@@ -22,6 +21,7 @@ from governance.adherence.kinds import (
     Scope,
 )
 from governance.adherence.quantities import number
+from tests.patience import soon
 
 READ: list[tuple[str, Constraint]] = [
     # How a reply begins and ends
@@ -328,9 +328,7 @@ class TestHostileText:
 
     @pytest.mark.parametrize("run", RUNS)
     def test_an_instruction_is_read_in_a_moment(self, run: str) -> None:
-        start = time.perf_counter()
-        read((run * 500)[:500])
-        assert time.perf_counter() - start < 3
+        soon(lambda: read((run * 500)[:500]))
 
     @pytest.mark.parametrize("run", RUNS)
     def test_a_reply_is_checked_in_a_moment(self, run: str) -> None:
@@ -339,10 +337,7 @@ class TestHostileText:
         every += [Edge("end", any="question"), Edge("start", any="emoji"), Mentions(("a b",), 0, 0), InLanguage("fr")]
         every += [Address(("Bo",)), OneOf(("a", "b")), Parts(2, "******")]
         reply = (run * 20_000)[:20_000]
-        start = time.perf_counter()
-        for one in every:
-            check(one, reply)
-        assert time.perf_counter() - start < 10
+        soon(lambda: [check(one, reply) for one in every])
 
     def test_a_very_long_instruction_is_not_read(self) -> None:
         assert read("Never use commas. " * 100).constraints == ()

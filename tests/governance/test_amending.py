@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from governance.amending import amendment
 from governance.contradictions import contradictions
 from governance.instructions import Instruction, prefix, recognise
+from tests.patience import lines_run
 
 
 def given(*texts: str) -> list[Instruction]:
@@ -144,10 +143,11 @@ class TestContradictions:
 
     def test_a_thousand_that_contradict_are_told_once_each(self) -> None:
         texts = [f"Start every reply with {'OR'[place % 2]} and number {place}." for place in range(1000)]
-        start = time.process_time()
         found = contradictions(given(*texts))
-        assert time.process_time() - start < 5
         assert len({pair.older for pair in found}) == len(found)
+        # Each is read once, which the first call has done; then they are not all held against each other.
+        few, all = (lines_run(lambda some=some: contradictions(given(*texts[:some]))) for some in (200, 1000))
+        assert all < 5 * few
 
 
 class TestWhatYields:

@@ -14,6 +14,7 @@ from retrieval.embedding.base import Vectors
 from retrieval.experience import ExperienceIndex
 from retrieval.lanes import POOL
 from retrieval.memories import Experience
+from tests.patience import PATIENCE
 from tests.retrieval.support import CONFIG, EMBEDDER, FailingEmbedder, atom, dawdle, memories, search
 
 TALK = [
@@ -261,7 +262,7 @@ class TestAdding:
             def encode_document(self, texts: Sequence[str]) -> Vectors:
                 if self.failing:
                     entered.set()
-                    assert go_on.wait(10)
+                    assert go_on.wait(PATIENCE)
                 return EMBEDDER.encode_document(texts)
 
         embedder = Slow()
@@ -270,7 +271,7 @@ class TestAdding:
         embedder.failing = True
         thread = threading.Thread(target=index.add, args=(TALK[3:],))
         thread.start()
-        assert entered.wait(10)
+        assert entered.wait(PATIENCE)
         assert search(index, "cat Miso")[0].memory == "m1"
         go_on.set()
         thread.join()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from retrieval.text import has_cjk, language, sentences, usable
+from tests.patience import soon
 
 
 def cut(text: str) -> list[str]:
@@ -89,6 +88,4 @@ class TestSentences:
     @pytest.mark.parametrize("text", ["." * 300_000, '."' * 150_000, "!" * 300_000, '."' + " " * 300_000 + "x"])
     def test_marks_without_end_take_linear_time(self, text: str) -> None:
         """A document of dots hung the server: every dot was tried as the start of the same run."""
-        start = time.process_time()
-        list(sentences(text))
-        assert time.process_time() - start < 2
+        assert soon(lambda: list(sentences(text)))

@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
+from tests.patience import PATIENCE
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None, reason="chromium is not installed: apt-get install chromium (`make test` does it where it can)"
@@ -25,11 +27,9 @@ needs_chromium = pytest.mark.skipif(
 DESKTOP = (1280, 800)
 PHONE = (390, 844)
 
-# What two busy cores may take for something that is there at once on a quiet machine.
-PATIENCE = 20_000
-
-# What `expect` waits for, as well.
-expect.set_options(timeout=PATIENCE)
+# Playwright's own limits are some seconds.
+_PATIENCE = 1000 * PATIENCE
+expect.set_options(timeout=_PATIENCE)
 
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb")
 
@@ -64,7 +64,7 @@ _SENT = ("http", "https", "ws", "wss", "ftp")
 def launched() -> Iterator[Browser]:
     """The browser."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_FLAGS))
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_FLAGS), timeout=_PATIENCE)
         try:
             yield browser
         finally:
@@ -93,7 +93,7 @@ def visiting(
         timezone_id="Europe/Berlin",
         **options,
     )
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(_PATIENCE)
     if prepare:
         prepare(context)
     try:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from arpm.clock import SystemClock
 from arpm.web.openapi import FILE
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web.support import Site, last, serving
 
@@ -41,6 +42,7 @@ def run(folder: Path, examples: int, seed: int, timeout: float | None = None) ->
             "--suppress-health-check=all",
             "--continue-on-failure",
             "--warnings=off",
+            f"--request-timeout={PATIENCE:g}",
             "--no-color",
         ]
         environment = {

@@ -78,7 +78,7 @@ def _compare(page: Page) -> None:
     page.get_by_role("tab", name="Compare").click()
     page.locator("#question").fill(QUESTIONS[0])
     page.locator("#run-compare").click()
-    expect(page.get_by_text("Compared. Nothing was remembered or recorded.")).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("Compared. Nothing was remembered or recorded.")).to_be_visible()
     page.locator("#comparison").scroll_into_view_if_needed()
 
 

@@ -21,6 +21,7 @@ from arpm.settings import Settings
 from arpm.web.server import Server
 from retrieval.embedding.base import Embedder
 from retrieval.embedding.hashing import HashingEmbedder
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, SteppingClock, reply
 
 Events = list[tuple[str, dict[str, Any]]]
@@ -55,7 +56,7 @@ class Site:
         self.service = service
         self.url = server.url
         self.port = int(server.url.rsplit(":", 1)[1].strip("/"))
-        self.http = httpx.Client(base_url=server.url, trust_env=False, timeout=20)
+        self.http = httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE)
 
     def timeline(self, user: str = "Ann", character: str = "Mo", **more: str) -> str:
         """A new timeline's id."""
@@ -79,7 +80,7 @@ class Site:
         """Upload a document."""
         return self.http.post("/api/v1/documents", files={"file": (name, data)})
 
-    def raw(self, request: bytes, timeout: float = 10) -> bytes:
+    def raw(self, request: bytes, timeout: float = PATIENCE) -> bytes:
         """What the server answers to these very bytes, until it closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             connection.sendall(request)
@@ -112,7 +113,7 @@ def serving(
         finally:
             site.http.close()
             server.stop()
-            thread.join(10)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
 
 

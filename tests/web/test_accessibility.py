@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from arpm.generation.base import GenerationError, GenerationRequest
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web.browser import DESKTOP, PHONE, needs_chromium
 from tests.web.conftest import Opener, Starter
@@ -186,7 +187,7 @@ class TestChat:
 def to_the_first(page: Page, words: str) -> None:
     """Scroll up until the conversation's first turn is there; earlier ones come by themselves, and by the button."""
     first = page.locator("#log").get_by_text(words, exact=True)
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not first.count():
         assert time.monotonic() < end, f"{words!r} never came"
         page.evaluate("document.querySelector('#scroll').scrollTop = 0")

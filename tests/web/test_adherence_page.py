@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from playwright.sync_api import expect
 
 from tests.support import ScriptedBackend, reply
 from tests.web.browser import needs_chromium
 from tests.web.conftest import Opener, Starter
 from tests.web.test_accessibility import look
+from tests.web.test_audit_page import drawn
 
 pytestmark = needs_chromium
 
@@ -53,3 +57,25 @@ def test_statistics_say_how_many_were_kept(serve: Starter, visit: Opener) -> Non
     table = page.get_by_role("table", name="Behaviour by stage and model")
     expect(table).to_contain_text("Instructions kept")
     expect(table.get_by_role("row").nth(1)).to_contain_text("50")
+    # The curve along the rounds stands there as well, with its numbers beside it, newest first.
+    drawn(page, 3)
+    curve = page.locator(".adherence-curves")
+    expect(curve.locator("img")).to_have_attribute("alt", re.compile("2 replies; 50.0 percent at round 2"))
+    rows = curve.get_by_role("row")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(1)).to_contain_text("0 of 1")
+    expect(rows.nth(2)).to_contain_text("1 of 1")
+    with page.expect_download() as saving:
+        curve.get_by_role("link", name="PNG").click()
+    assert saving.value.suggested_filename == "adherence.png"
+    assert Path(saving.value.path()).read_bytes().startswith(b"\x89PNG")
+    look(page, "statistics with instructions")
+
+
+def test_without_instructions_there_is_no_curve(serve: Starter, visit: Opener) -> None:
+    site = serve()
+    timeline = site.timeline()
+    site.send(timeline, "Where is the kettle?")
+    page = visit(f"{site.url}/audit?tab=statistics#{timeline}").page
+    drawn(page, 2)
+    expect(page.locator(".adherence-curves")).to_have_count(0)

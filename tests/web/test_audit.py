@@ -14,6 +14,7 @@ from arpm.ledger import LEDGER_NAME
 from arpm.web.audits import Audits
 from arpm.web.context import context_of
 from arpm.web.ledgers import Ledgers
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web.support import Events, Site, error_of, events, last, serving
 
@@ -241,12 +242,12 @@ class TestRuns:
 
         def slow(*_: object) -> int:
             begun.set()
-            assert go_on.wait(10)
+            assert go_on.wait(PATIENCE)
             return 3
 
         monkeypatch.setattr("arpm.web.audits.turns_in", slow)
         with site.http.stream("POST", f"{AUDIT}/replay", json={"depth": "arithmetic"}) as response:
-            assert begun.wait(10)
+            assert begun.wait(PATIENCE)
             error_of(site.http.post(f"{AUDIT}/replay", json={}), 409, "busy")
             assert site.http.get(f"{AUDIT}/ledgers").json()["runs"]["replay"]["running"] is True
             assert site.http.post(f"{AUDIT}/replay/stop").json() == {"stopped": True}

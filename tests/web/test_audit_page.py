@@ -17,6 +17,7 @@ from playwright.sync_api import Page, expect
 from arpm.audit.arithmetic import Disagreement
 from arpm.audit.replay import TurnReplay
 from arpm.ledger import LEDGER_NAME
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web.browser import PHONE, needs_chromium
 from tests.web.conftest import Opener, Starter
@@ -115,6 +116,15 @@ class TestLedgers:
         expect(page.locator("tbody tr")).to_have_count(3)
 
 
+def ended(page: Page, button: str) -> None:
+    """Wait for a run's end, after which what it told is not drawn anew: a person may have opened some of it."""
+    expect(page.get_by_role("button", name=button, exact=True)).to_be_enabled()
+    first = "document.querySelector('.outcome').firstElementChild"
+    page.evaluate(f"{first}.dataset.drawn = 'once'")
+    kept = page.evaluate(f"new Promise((say) => setTimeout(() => say({first}.dataset.drawn), 300))")
+    assert kept == "once"
+
+
 class TestReplay:
     def test_recorded_turns_come_out_the_same(self, told: tuple[Site, str], visit: Opener) -> None:
         page = opened(visit, *told, "replay")
@@ -154,6 +164,7 @@ class TestReplay:
         page.get_by_label("Model").select_option("scripted")
         page.get_by_role("button", name="Replay", exact=True).click()
         expect(page.locator(".outcome")).to_contain_text("Answered again: 3 turns")
+        ended(page, "Replay")
         page.locator(".opened-turns details:has(.sides) > summary").first.click()
         sides = page.locator(".sides").first
         expect(sides.locator(".reply-side").first).to_contain_text("In the boat house.")
@@ -171,7 +182,7 @@ class TestReplay:
         first = threading.Event()
 
         def slow(past: Any, *_: object) -> Iterator[TurnReplay]:
-            for number in range(2000):
+            for number in range(1_000_000):
                 first.set()
                 yield TurnReplay(timeline, "e" * 32, number, number, ())
                 threading.Event().wait(0.02)
@@ -180,7 +191,7 @@ class TestReplay:
         page = opened(visit, site, timeline, "replay")
         page.get_by_role("button", name="Replay", exact=True).click()
         expect(page.locator(".run progress")).to_be_visible()
-        assert first.wait(10)
+        assert first.wait(PATIENCE)
         page.reload()
         # Nobody lost it: the page that comes back follows the same run.
         expect(page.locator(".run")).to_contain_text(re.compile(r"\d+ of \d+ turns"))
@@ -199,6 +210,7 @@ class TestWhatIf:
         page.get_by_role("button", name="Ask").click()
         expect(page.locator(".outcome")).to_contain_text("Turns with other evidence")
         expect(page.locator(".outcome")).to_contain_text("Where is my canoe?")
+        ended(page, "Ask")
         page.locator(".which summary").first.click()
         expect(page.locator(".which a").first).to_have_attribute("href", re.compile("^/memory"))
         drawn(page, 1)
@@ -213,6 +225,7 @@ class TestWhatIf:
         page.get_by_label("Also answer with").select_option("scripted")
         page.get_by_role("button", name="Ask").click()
         expect(page.locator("#view")).to_contain_text("answered by scripted")
+        ended(page, "Ask")
         page.get_by_text("Both replies").first.click()
         expect(page.locator(".reply-side").first).to_contain_text("In the boat house.")
         look(page, "what if, with a model")

@@ -17,9 +17,12 @@ from click.testing import CliRunner
 from arpm.cli import main
 from arpm.generation.base import Generation, GenerationRequest, OnText
 from arpm.web.context import context_of
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web.support import Site, error_of, last, serving
 from tests.web.test_audit import AUDIT, flipped, ledger_of, named, run
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -156,6 +159,36 @@ class TestPictures:
         answer = site.http.get(f"{AUDIT}/plots/statistics.{kind}?of={of}&timeline={first}&stage=1")
         _is_picture(answer.content, answer.headers["Content-Type"], kind)
 
+    @pytest.mark.parametrize("kind", ["svg", "png"])
+    def test_of_instructions_kept_along_the_rounds(self, told: tuple[Site, str, str], kind: str) -> None:
+        """The curve of `arpm stats --plot-adherence`, and the numbers that it is drawn from."""
+        site, first, second = told
+        path = f"{AUDIT}/plots/statistics.{kind}?of=adherence&timeline={first}"
+        assert "could check" in error_of(site.http.get(path), 404, "not_found")["message"]
+        site.service.timeline(first).add_instruction("Always start with the letter O.")
+        for message in ("One.", "Two.", "Three."):
+            last(site.send(first, message), "turn")
+        answer = site.http.get(path)
+        _is_picture(answer.content, answer.headers["Content-Type"], kind)
+        saved = site.http.get(f"{path}&download=1").headers["Content-Disposition"]
+        assert saved == f'attachment; filename="adherence.{kind}"'
+        found = site.http.get(f"{AUDIT}/statistics?timeline={first}").json()
+        (curve,) = found["adherence"]
+        assert found["adherence_curves"] == 1 and curve["model"] == "scripted-1" and curve["timeline"] == ""
+        assert [point["round"] for point in curve["points"]] == [4, 5, 6]
+        kept = [point["kept"] for point in curve["points"]]
+        assert [point["share"] for point in curve["points"]] == [
+            pytest.approx(sum(kept[: place + 1]) / (place + 1)) for place in range(3)
+        ]
+        assert all(point["checked"] == 1 for point in curve["points"])
+        described = json.loads((DOCS / "openapi.json").read_text("utf-8"))["components"]["schemas"]["statistics"]
+        of_curve = described["properties"]["adherence"]["items"]
+        assert set(curve) == set(of_curve["properties"])
+        assert set(curve["points"][0]) == set(of_curve["properties"]["points"]["items"]["properties"])
+        # Two timelines have a curve each, by name; one of them has nothing to check.
+        both = site.http.get(f"{AUDIT}/statistics?timeline={first}&timeline={second}").json()["adherence"]
+        assert [curve["timeline"] for curve in both] == [first]
+
     def test_of_weights_over_rounds_and_hours(self, told: tuple[Site, str, str]) -> None:
         site, first, _ = told
         memory = site.http.get(f"/api/v1/timelines/{first}/lives/summary").json()["memories"][0]["memory"]
@@ -245,7 +278,7 @@ class Slow(ScriptedBackend):
     def generate(self, request: GenerationRequest, on_text: OnText, cancel: threading.Event) -> Generation:
         if self.slow:
             self.begun.set()
-            assert cancel.wait(20)
+            assert cancel.wait(PATIENCE)
             return Generation("", "cancelled", None, None, 0.0, None)
         return super().generate(request, on_text, cancel)
 
@@ -295,7 +328,7 @@ class TestGeneration:
             backend.slow = True
             asked: dict[str, Any] = {"depth": "generation"} if kind == "replay" else {"model": "scripted"}
             with site.http.stream("POST", f"{AUDIT}/{kind}", json=asked) as response:
-                assert backend.begun.wait(20)
+                assert backend.begun.wait(PATIENCE)
                 assert site.http.post(f"{AUDIT}/{kind}/stop", json={}).json() == {"stopped": True}
                 assert b'event: done\ndata: {"stopped": true}' in response.read()
 

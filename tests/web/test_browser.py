@@ -10,6 +10,7 @@ from arpm.generation.base import GenerationError
 from tests.support import ScriptedBackend, reply
 from tests.web.browser import PHONE, needs_chromium
 from tests.web.conftest import Opener, Starter
+from tests.web.support import GatedBackend
 
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
 
@@ -39,10 +40,10 @@ class TestAPersonAtThePage:
         assert kinds == ["turn", "turn_failed", "turn"]
 
     def test_stop_by_the_escape_key(self, serve: Starter, visit: Opener) -> None:
-        site = serve(ScriptedBackend([reply("word " * 2000)], pause=0.01))
+        site = serve(GatedBackend())
         page = visit(f"{site.url}#{site.timeline()}").page
         send(page, "Tell me everything.")
-        expect(page.locator("#live")).to_contain_text("word word")
+        expect(page.locator("#live")).to_contain_text("One moment.")
         page.keyboard.press("Escape")
         expect(page.locator("#log")).to_contain_text("You stopped this reply.")
         expect(page.locator("#stop")).to_be_hidden()

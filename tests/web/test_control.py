@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web.support import GatedBackend, Site, error_of, events, last, serving
 
@@ -102,12 +103,12 @@ class TestComparing:
             happened: list[tuple[str, dict[str, Any]]] = []
             work = threading.Thread(target=lambda: happened.extend(self.compare(site, timeline, "Hello?", [{}, {}])))
             work.start()
-            assert backend.started.wait(10)
-            with httpx.Client(base_url=site.url, trust_env=False, timeout=20) as other:
+            assert backend.started.wait(PATIENCE)
+            with httpx.Client(base_url=site.url, trust_env=False, timeout=PATIENCE) as other:
                 path = f"/api/v1/timelines/{timeline}/compare"
                 error_of(other.post(path, json={"message": "Hello?", "columns": [{}, {}]}), 409, "busy")
                 assert other.post(f"{path}/stop", json={}).json() == {"stopped": True}
-            work.join(20)
+            work.join(PATIENCE)
             assert last(happened, "done") == {"stopped": True}
             assert [data["result"]["kind"] for name, data in happened if name == "column"] == ["turn_failed"]
             assert site.turns(timeline) == []

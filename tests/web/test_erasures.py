@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.support import reply
 from tests.test_erasure import CHINESE, ENGLISH, holding
 from tests.web.support import GatedBackend, ScriptedBackend, Site, error_of, last, serving
@@ -135,7 +136,7 @@ def test_not_while_a_reply_is_being_made(logs: Path) -> None:
     with serving(logs, backend) as site:
         timeline = site.timeline("Lin", "Mei")
         with site.http.stream("POST", f"/api/v1/timelines/{timeline}/messages", json={"message": ENGLISH}):
-            assert backend.started.wait(10)
+            assert backend.started.wait(PATIENCE)
             body = {"timeline": timeline, "confirm": "erase the whole timeline"}
             error_of(site.http.post("/api/v1/erasures", json=body), 409, "busy")
             backend.gate.set()

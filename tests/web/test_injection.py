@@ -7,6 +7,7 @@ of the pages: a function that scripts may call, dialogs, complaints of the brows
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from arpm.generation.base import GenerationRequest
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web.browser import Visit, needs_chromium, visiting
 from tests.web.conftest import Opener
@@ -116,12 +118,17 @@ def test_there_are_at_least_500_and_they_are_alive(browser: Browser, hits: list[
     """Bug class: payloads that would not do anything anywhere prove nothing."""
     assert len(PAYLOADS) >= 500
     with visiting(browser, "about:blank", prepare=lambda context: _canary(context, hits)) as seen:
-        for payload in PAYLOADS[::3]:
-            seen.page.set_content(payload, wait_until="commit")
-        seen.page.wait_for_timeout(200)
-        requests = [url for url in seen.requests if "stranger.example" in url]
-    assert len(hits) > 30
-    assert len(requests) > 10
+        end = time.monotonic() + PATIENCE
+        # Again where the browser was too slow for them: the next page takes the place of one that is still to run.
+        while len(hits) <= 30 or len(_strange(seen)) <= 10:
+            assert time.monotonic() < end, f"{len(hits)} ran and {len(_strange(seen))} asked a stranger"
+            for payload in PAYLOADS[::3]:
+                seen.page.set_content(payload, wait_until="commit")
+            seen.page.wait_for_timeout(200)
+
+
+def _strange(seen: Visit) -> list[str]:
+    return [url for url in seen.requests if "stranger.example" in url]
 
 
 class TestChat:

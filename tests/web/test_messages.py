@@ -11,6 +11,7 @@ import pytest
 from arpm.generation.base import GenerationError
 from arpm.stages import STAGES
 from arpm.web import sse
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web.support import Events, GatedBackend, Site, error_in, error_of, events, last, serving
 
@@ -163,7 +164,7 @@ class TestADroppedConnection:
                 # Kept, since an iterator that is thrown away closes its connection, and the place is free at once.
                 lines = response.iter_lines()
                 assert next(lines)
-                assert backend.started.wait(10)
+                assert backend.started.wait(PATIENCE)
                 error_of(site.http.get(f"{path}/running"), 503, "busy")
                 assert site.http.get("/healthz").status_code == 200
             backend.gate.set()
@@ -208,14 +209,14 @@ class _Sending:
         self._happened: list[Events] = []
         self._thread = threading.Thread(target=lambda: self._happened.append(site.send(timeline, message, key)))
         self._thread.start()
-        assert backend.started.wait(10)
+        assert backend.started.wait(PATIENCE)
 
     def result(self) -> Events:
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
         return self._happened[0]
 
 
-def _until(holds: object, seconds: float = 10) -> None:
+def _until(holds: object, seconds: float = PATIENCE) -> None:
     assert callable(holds)
     end = time.monotonic() + seconds
     while not holds():

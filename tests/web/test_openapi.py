@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from arpm.clock import SystemClock
 from arpm.generation.base import GenerationError
+from tests.patience import PATIENCE
 from tests.support import ScriptedBackend, reply
 from tests.web import contract, fuzz
 from tests.web.support import GatedBackend, Site, last, serving
@@ -96,7 +97,7 @@ class TestRealAnswers:
             path = f"{TIMELINES}/{timeline}"
             with site.http.stream("POST", f"{path}/messages", json={"message": "Hello."}) as response:
                 next(response.iter_lines())
-                assert backend.started.wait(10)
+                assert backend.started.wait(PATIENCE)
                 contract.check(site.http.get(path))
                 contract.check(site.http.post(f"{path}/messages", json={"message": "Again."}))
                 contract.check(site.http.post(f"{path}/stop"))
@@ -258,7 +259,7 @@ def _erased(site: Site, timeline: str) -> None:
 class TestGeneratedRequests:
     def test_none_of_them_is_answered_by_a_fault(self, tmp_path: Path) -> None:
         """Bug class: a value that nobody thought of reaches a place that does not look. Longer: `tests.web.fuzz`."""
-        outcome = fuzz.run(tmp_path, examples=8, seed=20260301, timeout=300)
+        outcome = fuzz.run(tmp_path, examples=8, seed=20260301)
         assert outcome.returncode == 0, outcome.stdout[-6000:] + outcome.stderr[-2000:]
 
 

@@ -74,7 +74,7 @@ class TestChat:
         )
         expect(page.locator("#library-status")).to_contain_text("ferry.txt can be searched now.")
         send(page, "When does the ferry to the island leave?")
-        expect(page.locator("#log article")).to_have_count(1, timeout=60_000)
+        expect(page.locator("#log article")).to_have_count(1)
         (turn,) = life.site.turns(life.id)
         assert turn["kind"] == "turn"
         # What is on the page is what was recorded.
@@ -90,7 +90,7 @@ class TestChat:
         failed = page.locator("#log article.failed")
         expect(failed).to_contain_text("You stopped this reply.")
         failed.get_by_role("button", name="Try again").click()
-        expect(page.locator("#log article:not(.failed)")).to_have_count(2, timeout=60_000)
+        expect(page.locator("#log article:not(.failed)")).to_have_count(2)
         assert life.kinds == ["turn", "turn_failed", "turn"]
 
     def test_answer_again(self, life: Life, visit: Opener) -> None:
@@ -99,7 +99,7 @@ class TestChat:
         before, remembered = newest.get_attribute("data-turn"), life.memories()
         newest.get_by_role("button", name="Answer again").click()
         newest = page.locator("#log article:not(.failed)").last
-        expect(newest).to_contain_text("1 earlier reply", timeout=60_000)
+        expect(newest).to_contain_text("1 earlier reply")
         assert newest.get_attribute("data-turn") != before
         assert page.locator(f"#log [data-turn='{before}']").count() == 0
         newest.get_by_text("1 earlier reply").click()
@@ -113,7 +113,7 @@ class TestChat:
         page.locator("#message").fill(SECRET)
         page.keyboard.press("Enter")
         newest = page.locator("#log article:not(.failed)").last
-        expect(newest).to_contain_text("2 earlier replies", timeout=60_000)
+        expect(newest).to_contain_text("2 earlier replies")
         expect(newest).to_contain_text(SECRET)
         assert [turn["message"] for turn in life.site.turns(life.id) if turn["kind"] == "turn"][-1] == SECRET
 
@@ -158,7 +158,7 @@ class TestPanel:
         page.get_by_label("Message").fill("When does the ferry leave?")
         page.get_by_role("group", name="Column 2").get_by_label("Preset").select_option("B")
         page.get_by_role("button", name="Compare", exact=True).click()
-        expect(page.get_by_text("Compared. Nothing was remembered or recorded.")).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("Compared. Nothing was remembered or recorded.")).to_be_visible()
         expect(page.locator("#comparison")).to_contain_text("The other model answers.")
         expect(page.locator("#comparison")).to_contain_text("ferry.txt")
         expect(page.locator("#comparison")).to_contain_text("lost")

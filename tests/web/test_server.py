@@ -15,6 +15,7 @@ from app import create_app
 from arpm.errors import ArpmError
 from arpm.settings import Settings
 from arpm.web.server import Server
+from tests.patience import PATIENCE
 from tests.support import open_service
 
 PROGRAM = """
@@ -51,7 +52,7 @@ class TestStopping:
                 url = server.stdout.readline().strip()
                 assert httpx.get(f"{url}healthz", trust_env=False).json() == {"status": "ok"}
                 server.send_signal(number)
-                output, errors = server.communicate(timeout=15)
+                output, errors = server.communicate(timeout=PATIENCE)
             finally:
                 server.kill()
         assert output == "closed\n"

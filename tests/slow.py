@@ -1,0 +1,52 @@
+"""The test files that take more than some five seconds of the processor, slowest first: so they are begun.
+
+Nothing but the length of a run depends on it. A file that has become slow is to be put in; `--durations=0` tells.
+"""
+
+from __future__ import annotations
+
+SLOWEST_FIRST = (
+    "tests/generation/test_local.py",
+    "tests/web/test_injection.py",
+    "tests/web/test_audit_page.py",
+    "tests/generation/test_transformers.py",
+    "tests/web/test_scenarios.py",
+    "tests/experiments/test_instructions.py",
+    "tests/experiments/test_ablation.py",
+    "tests/test_end_to_end.py",
+    "tests/experiments/test_noise.py",
+    "tests/web/test_openapi.py",
+    "tests/web/test_audit_page_more.py",
+    "tests/test_protocol.py",
+    "tests/web/test_accessibility.py",
+    "tests/experiments/test_handoff.py",
+    "tests/web/test_bad_input.py",
+    "tests/embedding/test_embedding_e5.py",
+    "tests/cli/test_audit.py",
+    "tests/test_erasure_crash.py",
+    "tests/retrieval/test_corrections.py",
+    "tests/test_instruction_changes.py",
+    "tests/cli/test_documented.py",
+    "tests/audit/test_chain.py",
+    "tests/embedding/test_embedding_loading.py",
+    "tests/cli/test_chat.py",
+    "tests/test_policies.py",
+    "tests/experiments/test_constraint.py",
+    "tests/generation/test_openai.py",
+    "tests/test_import_arpm_logs_whole.py",
+    "tests/audit/test_independent_verifier.py",
+    "tests/web/test_audit_reading.py",
+    "tests/cli/test_operate.py",
+    "tests/test_turn_crash.py",
+    "tests/test_erasure_exports.py",
+    "tests/test_erasure.py",
+    "tests/test_protocol_stream.py",
+    "tests/web/test_audit_checkpoints.py",
+    "tests/web/test_model.py",
+    "tests/web/test_server.py",
+    "tests/test_erasure_along.py",
+    "tests/web/test_audit.py",
+    "tests/audit/test_replay.py",
+    "tests/embedding/test_embedding_centred.py",
+    "tests/web/test_adherence_page.py",
+)
