@@ -2,8 +2,9 @@
 
 What needs no model: every round is prepared under every preset on one and the same memory, which the script's own
 replies fill, so that presets differ in nothing but what they show. Measured are whether the prompt shows the evidence
-that the round needs, whether a corrected fact outranks the stale one, and what becomes of outputs that break the
-protocol. The dialogue stands alone, as in the published test, or comes after earlier dialogues of the same two about
+that the round needs, whether a corrected fact outranks the stale one and the newest statement the older ones, and what
+becomes of outputs that break the protocol. What each part should be worth, and in which rounds, says `ablation_parts`.
+The dialogue stands alone, as in the published test, or comes after earlier dialogues of the same two about
 other events, where there is more to mix up. With a model it is held once per preset, alone, and replies are graded
 strictly by code.
 """
@@ -11,25 +12,24 @@ strictly by code.
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from matplotlib.figure import Figure
-
-from arpm.audit.plots import styled
 from arpm.clock import FixedClock
-from arpm.experiments.base import Result, Run, Table, Target, file_digest
-from arpm.experiments.grading import ANOMALIES, grade, leaks
+from arpm.experiments import ablation_actor
+from arpm.experiments.ablation_actor import Actor
+from arpm.experiments.ablation_measures import Row
+from arpm.experiments.ablation_parts import AFTER, ALONE, BASE, part_targets
+from arpm.experiments.ablation_results import answers_result, evidence_result, joined
+from arpm.experiments.base import Result, Run, file_digest
+from arpm.experiments.grading import grade, leaks
 from arpm.experiments.memories import code_digest
-from arpm.experiments.retrieval_metrics import BOOTSTRAP_SEED, Estimate, bars, estimate
+from arpm.experiments.retrieval_metrics import BOOTSTRAP_SEED
 from arpm.experiments.scripts import (
-    LANGUAGES,
     VARIANTS,
     Corrected,
     Need,
@@ -39,8 +39,7 @@ from arpm.experiments.scripts import (
     scripted,
     scripts_digest,
 )
-from arpm.experiments.stand_ins import StandIn, in_form, is_repair
-from arpm.generation.base import GenerationRequest
+from arpm.experiments.stand_ins import StandIn
 from arpm.importers.atoms import Atom, write_atoms
 from arpm.protocol import VIOLATIONS
 from arpm.service import Column, Service
@@ -49,20 +48,15 @@ from governance.config import PRESETS, Policy, preset
 from retrieval.embedding import load_embedder
 from retrieval.embedding.cache import CachedEmbedder
 
-BASE = "A"
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 # The dialogue goes on the next day after so many rounds.
 _A_DAY = 10
-# Every so many rounds the stand-in breaks the protocol and keeps it only when it is asked again.
-_SLOPPY_EVERY = 4
 # What the timeline has lived before: so many earlier dialogues, and how many days apart they were.
 _EARLIER, _APART = 4, timedelta(days=9)
-ALONE, AFTER = "alone", "after earlier dialogues"
 # The name of the scripted stand-in among the models.
 _SCRIPT = "script"
-
-# One row of a step: what a preset made of a round.
-Row = dict[str, Any]
+# The code that a prepared round depends on beside the product's.
+_MEASURED = (__file__, ablation_actor.__file__)
 
 
 def columns() -> dict[str, Column]:
@@ -82,12 +76,15 @@ def run(run: Run) -> Result:
         alone = _prepared(run, bench, scripts, compared, 0)
         after = [] if run.quick else _prepared(run, bench, scripts, compared, _EARLIER)
         graded = _answered(run, bench, scripts, answering, run.model) if run.model else []
-    found = _evidence_result(alone, tuple(compared), ALONE)
+    found = evidence_result(alone, tuple(compared), ALONE)
+    if not run.quick:
+        # Of two scripts nothing can be sure.
+        found = replace(found, targets=(*found.targets, *part_targets(alone, ALONE)))
     if after:
         # The bars are set for the dialogue alone.
-        found = _with(found, replace(_evidence_result(after, tuple(compared), AFTER), targets=()))
+        found = joined(found, replace(evidence_result(after, tuple(compared), AFTER), targets=()))
     if graded:
-        found = _with(found, _answers_result(graded, tuple(answering)))
+        found = joined(found, answers_result(graded, tuple(answering)))
     about = {
         "scripts": len(scripts),
         "rounds": len(alone) // len(compared),
@@ -135,7 +132,7 @@ def _inputs(run: Run, script: Script, compared: Mapping[str, Column]) -> dict[st
                for name, col in compared.items()}  # fmt: skip
     return {
         "script": script.name,
-        "scripts": scripts_digest(),
+        "scripts": scripts_digest(script.seed),
         "configs": configs,
         "embedder": run.settings.embedder,
         "code": code_digest(),
@@ -149,7 +146,10 @@ def _prepared(
     rows: list[Row] = []
     for done, script in enumerate(scripts):
         run.progress(f"preparing rounds under every preset, {earlier} dialogues before", done, len(scripts))
-        inputs = _inputs(run, script, compared) | {"earlier": earlier, "measures": file_digest(Path(__file__))}
+        inputs = _inputs(run, script, compared) | {
+            "earlier": earlier,
+            "measures": [file_digest(Path(file)) for file in _MEASURED],
+        }
 
         def compute(script: Script = script) -> list[Row]:
             return _prepare(bench, script, compared, earlier)
@@ -159,7 +159,7 @@ def _prepared(
 
 
 def _prepare(bench: _Bench, script: Script, compared: Mapping[str, Column], earlier: int) -> list[Row]:
-    actor = _Actor()
+    actor = Actor()
     rows: list[Row] = []
     with bench.service(StandIn(_SCRIPT, actor)) as service:
         dialogue = _Dialogue(service, script, _SCRIPT, BASE)
@@ -167,31 +167,12 @@ def _prepare(bench: _Bench, script: Script, compared: Mapping[str, Column], earl
         for item in script.rounds:
             dialogue.at(item)
             for name, column in compared.items():
-                actor.play(item, sloppy=item.number % _SLOPPY_EVERY == 0)
-                rehearsal = service.rehearse(dialogue.timeline, item.message, column)
-                rows.append(dialogue.row(item, name, rehearsal.body) | {"kept_form": _kept_form(rehearsal.body)})
-            actor.play(item, sloppy=False)
+                actor.play(item, habits=True)
+                body = service.rehearse(dialogue.timeline, item.message, column).body
+                rows.append(dialogue.row(item, name, body) | {"kept_form": _kept_form(body), "cites": _cites(body)})
+            actor.play(item, habits=False)
             dialogue.take(item)
     return rows
-
-
-class _Actor:
-    """What the stand-in writes: the script's reply, in the form of the protocol unless it is sloppy at first."""
-
-    def __init__(self) -> None:
-        self._reply = ""
-        self._sloppy = False
-
-    def play(self, item: Round, *, sloppy: bool) -> None:
-        """Get ready for a round."""
-        self._reply, self._sloppy = item.reply, sloppy
-
-    def __call__(self, request: GenerationRequest) -> str:
-        if self._sloppy and not is_repair(request):
-            return f"<analysis>\nI should look at the evidence first.\n\n{self._reply}"
-        if "<analysis>" not in request.messages[0].content:
-            return self._reply
-        return in_form(self._reply, [item.label for item in request.evidence[:1]])
 
 
 class _Dialogue:
@@ -200,7 +181,7 @@ class _Dialogue:
     def __init__(self, service: Service, script: Script, model: str, preset_name: str) -> None:
         self._service = service
         self._script = script
-        chunks = [chunk for name, text in script.documents
+        chunks = [chunk for name, text in (*script.documents, *script.manuals)
                   for chunk in service.catalogue.chunks(service.ingest(name, text.encode()).id)]  # fmt: skip
         self._memories: dict[Need, frozenset[str]] = {
             key: frozenset(chunk.memory for chunk in chunks if all(part in chunk.text for part in parts))
@@ -211,6 +192,7 @@ class _Dialogue:
         )
         self.timeline = timeline.id
         self._rounds: dict[int, int] = {}
+        self._earlier = 0
 
     def live(self, dialogues: int) -> None:
         """Let the two have had so many dialogues before, of other variants, each a session of its own."""
@@ -223,8 +205,16 @@ class _Dialogue:
                      item.message, item.reply)
                 for item in other.rounds
             ]  # fmt: skip
-        if atoms:
-            write_atoms(self._service.timeline(self.timeline), _SCRIPT, atoms)
+        if not atoms:
+            return
+        timeline = self._service.timeline(self.timeline)
+        write_atoms(timeline, _SCRIPT, atoms)
+        memories = timeline.imported()
+        # Rounds of earlier dialogues are counted backwards from this one's first.
+        self._memories |= {
+            place - len(atoms) + 1: frozenset([memories[atom.source]]) for place, atom in enumerate(atoms)
+        }
+        self._earlier = dialogues
 
     def at(self, item: Round) -> None:
         """Set the clock to a round's time: some minutes apart, with a night in between."""
@@ -250,6 +240,8 @@ class _Dialogue:
         order = [evidence["memory"] for evidence in body.get("evidence", ())]
         order += [memory for number in sorted(window) for memory in self._memories[number]]
         places = {memory: -place for place, memory in enumerate(order)}
+        corrected = [fact for fact in item.corrected if not fact.retold]
+        retold = [self._since_ever(fact) for fact in item.corrected if fact.retold]
         return {
             "script": self._script.name,
             "language": self._script.language,
@@ -259,14 +251,22 @@ class _Dialogue:
             "needs": len(item.needs),
             "missing": [[list(group), self._why(group, body)] for group in missing],
             "reciprocal_ranks": [self._reciprocal_rank(group, body) for group in item.needs],
-            "facts": [fact.name for fact in item.corrected],
-            "outranks": [self._outranks(fact, shown, ranks) for fact in item.corrected],
-            "last_word": [self._outranks(fact, shown, places) for fact in item.corrected],
-            "first_hand": [self._outranks(_first_hand(fact), shown, ranks) for fact in item.corrected],
+            "facts": [fact.name for fact in corrected],
+            "outranks": [self._outranks(fact, shown, ranks) for fact in corrected],
+            "last_word": [self._outranks(fact, shown, places) for fact in corrected],
+            "first_hand": [self._outranks(_first_hand(fact), shown, ranks) for fact in corrected],
+            "newest": [self._outranks(fact, shown, ranks) for fact in retold],
         }
 
     def _of(self, need: Need) -> frozenset[str]:
         return self._memories.get(need, frozenset())
+
+    def _since_ever(self, fact: Corrected) -> Corrected:
+        """A fact that is told again and again, with what earlier dialogues said of it: all that is stale by now."""
+        told = (*fact.stale, *fact.fresh)
+        length = len(self._script.rounds)
+        earlier = tuple(number - length * back for back in range(1, self._earlier + 1) for number in told)
+        return replace(fact, stale=(*earlier, *fact.stale))
 
     def _why(self, group: Collection[Need], body: Mapping[str, Any]) -> str:
         """Why nothing of a group is shown: the reason recorded for the best of its candidates."""
@@ -311,6 +311,11 @@ def _kept_form(body: Mapping[str, Any]) -> bool:
     return verified and not broken and body["admission"]["admitted"] and not leaks(body["response"])
 
 
+def _cites(body: Mapping[str, Any]) -> bool | None:
+    """Whether the reply cites some of the evidence that it was shown; None where it was shown none."""
+    return bool(body.get("cited")) if body.get("evidence") else None
+
+
 # -- with a model ----------------------------------------------------------------------------------------------------
 
 
@@ -336,7 +341,7 @@ def _answered(
 
 def _answer(bench: _Bench, script: Script, name: str, column: Column, model: str) -> list[Row]:
     rows: list[Row] = []
-    with bench.service(StandIn(_SCRIPT, _Actor())) as service:
+    with bench.service(StandIn(_SCRIPT, Actor())) as service:
         dialogue = _Dialogue(service, script, model, column.preset or BASE)
         if column.changes:
             service.intervene(dialogue.timeline, column.changes)
@@ -362,224 +367,3 @@ def _replied(dialogue: _Dialogue, item: Round, name: str) -> Row:
 def _graded(item: Round, row: Row) -> Row:
     mark = grade(item.expected, row["response"], broken=row["broken"])
     return row | {"right": mark.right, "anomaly": mark.anomaly}
-
-
-# -- what it comes to ------------------------------------------------------------------------------------------------
-
-
-def _evidence_result(rows: Sequence[Row], names: Sequence[str], setting: str) -> Result:
-    """The measures that need no model, of the rows of one setting."""
-    shown = {name: _per_script(rows, name, _shown) for name in names}
-    places = {name: _per_script(rows, name, lambda row: _mean(row["reciprocal_ranks"])) for name in names}
-    outranks = {name: _per_script(rows, name, lambda row: _mean(row["outranks"])) for name in names}
-    first = {name: _per_script(rows, name, lambda row: _mean(row["first_hand"])) for name in names}
-    last = {name: _per_script(rows, name, lambda row: _mean(row["last_word"])) for name in names}
-    form = {name: _per_script(rows, name, lambda row: float(row["kept_form"])) for name in names}
-    measures = {
-        "needed evidence in prompt": shown,
-        "reciprocal rank of the needed evidence": places,
-        "corrected fact outranks the stale one": outranks,
-        "corrected fact stands last in the prompt": last,
-        "correction outranks the first statement": first,
-        "reply verified in the end": form,
-    }
-    tables = [_measure_table(f"{title}, {setting}", values) for title, values in measures.items()]
-    slug = setting.replace(" ", "-")
-    return Result(
-        numbers={
-            setting: {key: _numbers(values) for key, values in measures.items()} | {"missing": _missing(rows, BASE)}
-        },
-        tables=(
-            *tables,
-            _round_table(rows, names, setting),
-            _fact_table(rows, names, setting),
-            _missing_table(rows, setting),
-        ),
-        figures={
-            f"evidence-{slug}": _bars(f"Needed evidence in the prompt, {setting}", shown),
-            f"places-{slug}": _bars(f"Reciprocal rank of the needed evidence, {setting}", places),
-            f"outranks-{slug}": _bars(f"Corrected fact outranks the stale one, {setting}", outranks),
-            f"rounds-{slug}": _heat(rows, names, setting),
-        },
-        targets=(
-            Target("needed evidence in prompt, preset A", _all(shown[BASE]), 1.0),
-            Target("corrected fact outranks the stale one by score, preset A", _all(outranks[BASE]), 1.0),
-            Target("corrected fact stands last in the prompt, preset A", _all(last[BASE]), 1.0),
-        ),
-    )
-
-
-def _answers_result(rows: Sequence[Row], names: Sequence[str]) -> Result:
-    right = {name: _per_script(rows, name, lambda row: float(row["right"])) for name in names}
-    shown = {name: _per_script(rows, name, _shown) for name in names}
-    anomalies = {name: Counter(row["anomaly"] for row in rows if row["preset"] == name) for name in names}
-    counts = {name: sum(row["preset"] == name for row in rows) for name in names}
-    table = Table(
-        "Anomaly rate by kind, with the model",
-        ("preset", "rounds", *ANOMALIES),
-        tuple((n, counts[n], *(anomalies[n][kind] / counts[n] for kind in ANOMALIES)) for n in names),
-    )
-    return Result(
-        numbers={
-            "strictly right": _numbers(right),
-            "needed evidence in prompt, with the model": _numbers(shown),
-            "anomalies": {n: {kind: anomalies[n][kind] / counts[n] for kind in ANOMALIES} for n in names},
-            "failed turns": {n: sum(bool(r["failed"]) for r in rows if r["preset"] == n) for n in names},
-        },
-        tables=(_measure_table("strictly right, with the model", right), table),
-        figures={"right": _bars("Strictly right replies", right)},
-    )
-
-
-def _with(one: Result, other: Result) -> Result:
-    return Result(
-        {**one.numbers, **other.numbers},
-        (*one.tables, *other.tables),
-        {**one.figures, **other.figures},
-        (*one.targets, *other.targets),
-    )
-
-
-def _shown(row: Row) -> float | None:
-    """1 when everything that a round needs is in the prompt; None where it needs nothing."""
-    return float(not row["missing"]) if row["needs"] else None
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-# Means by script: language and name of the script, in one order for every preset, so that they pair up.
-PerScript = dict[tuple[str, str], float]
-
-
-def _per_script(rows: Sequence[Row], name: str, value: Callable[[Row], float | None]) -> PerScript:
-    """The mean over the rounds of each script: scripts, not rounds, are what is drawn anew for an interval."""
-    groups: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        if row["preset"] == name and (found := value(row)) is not None:
-            groups.setdefault((row["language"], row["script"]), []).append(found)
-    return {key: sum(values) / len(values) for key, values in groups.items()}
-
-
-def _of_language(values: PerScript, language: str | None) -> list[float]:
-    return [value for (spoken, _), value in values.items() if language in (None, spoken)]
-
-
-def _all(values: PerScript) -> float:
-    found = _of_language(values, None)
-    return sum(found) / len(found)
-
-
-def _estimated(values: Sequence[float]) -> Estimate | None:
-    return _estimated_once(tuple(values))
-
-
-@cache
-def _estimated_once(values: tuple[float, ...]) -> Estimate | None:
-    """An interval takes thousands of draws, and most presets have the values of another one."""
-    return estimate(values)
-
-
-def _difference(ours: Sequence[float], base: Sequence[float]) -> Estimate | None:
-    """The paired difference over scripts."""
-    return _estimated([mine - other for mine, other in zip(ours, base, strict=True)])
-
-
-def _numbers(values: Mapping[str, PerScript]) -> dict[str, Any]:
-    """Every preset's mean by language and over both, and its paired difference to A."""
-    out: dict[str, Any] = {}
-    for name, found in values.items():
-        out[name] = {}
-        for language in (*LANGUAGES, None):
-            ours, base = _of_language(found, language), _of_language(values[BASE], language)
-            mean, difference = _estimated(ours), _difference(ours, base)
-            if mean is None or difference is None:
-                continue
-            out[name][language or "both"] = mean.as_dict() | {
-                "minus_A": difference.as_dict(),
-                "differs": not difference.low <= 0 <= difference.high,
-            }
-    return out
-
-
-def _measure_table(title: str, values: Mapping[str, PerScript]) -> Table:
-    rows = []
-    for name, found in values.items():
-        means = [_estimated(_of_language(found, language)) for language in (*LANGUAGES, None)]
-        difference = _difference(_of_language(found, None), _of_language(values[BASE], None))
-        surely = difference is not None and not difference.low <= 0 <= difference.high
-        differs = "" if name == BASE else "yes" if surely else "no"
-        what = PRESETS[name].help if name in PRESETS else ""
-        rows.append((name, what, *map(str, means), str(difference), differs))
-    heads = ("preset", "what", "English", "Chinese", "both", f"minus {BASE}", f"differs from {BASE}")
-    return Table(title[0].upper() + title[1:], heads, tuple(rows))
-
-
-def _needed(rows: Sequence[Row]) -> list[tuple[int, str]]:
-    return sorted({(row["round"], row["kind"]) for row in rows if row["needs"]})
-
-
-def _share(rows: Sequence[Row], name: str, number: int) -> float:
-    found = [not row["missing"] for row in rows if row["preset"] == name and row["round"] == number]
-    return sum(found) / len(found)
-
-
-def _round_table(rows: Sequence[Row], names: Sequence[str], setting: str) -> Table:
-    lines = [(number, kind, *(_share(rows, name, number) for name in names)) for number, kind in _needed(rows)]
-    return Table(f"Needed evidence in prompt by round, {setting}", ("round", "kind", *names), tuple(lines))
-
-
-def _fact_table(rows: Sequence[Row], names: Sequence[str], setting: str) -> Table:
-    found: dict[tuple[int, str, str], dict[str, list[bool]]] = {}
-    for row in rows:
-        for fact, outranks in zip(row["facts"], row["outranks"], strict=True):
-            key = (row["round"], row["kind"], fact)
-            found.setdefault(key, {}).setdefault(row["preset"], []).append(outranks)
-    lines = [(*key, *(_mean(by[name]) for name in names)) for key, by in sorted(found.items())]
-    title = f"Corrected fact outranks the stale one by round, {setting}"
-    return Table(title, ("round", "kind", "fact", *names), tuple(lines))
-
-
-def _missing(rows: Sequence[Row], name: str) -> list[dict[str, Any]]:
-    return [
-        {"script": row["script"], "round": row["round"], "kind": row["kind"], "needs": group, "reason": reason}
-        for row in rows
-        if row["preset"] == name
-        for group, reason in row["missing"]
-    ]
-
-
-def _missing_table(rows: Sequence[Row], setting: str) -> Table:
-    lines = tuple(
-        (item["script"], item["round"], item["kind"], ", ".join(map(str, item["needs"])), item["reason"])
-        for item in _missing(rows, BASE)
-    )
-    title = f"What preset {BASE} did not show, and why, {setting}"
-    return Table(title, ("script", "round", "kind", "needs one of", "why"), lines)
-
-
-def _bars(title: str, values: Mapping[str, PerScript]) -> Figure:
-    series = {
-        words: {
-            name: found for name, scripts in values.items() if (found := _estimated(_of_language(scripts, language)))
-        }
-        for language, words in (("en", "English"), ("zh", "Chinese"))
-    }
-    return bars(title, "Share of rounds", series)
-
-
-def _heat(rows: Sequence[Row], names: Sequence[str], setting: str) -> Figure:
-    needed = _needed(rows)
-    shares = [[_share(rows, name, number) for number, _ in needed] for name in names]
-    with styled(f"Needed evidence in the prompt, by preset and round, {setting}", "Round", "Preset") as (figure, axes):
-        image = axes.imshow(shares, vmin=0, vmax=1, cmap="cividis", aspect="auto")
-        axes.set_xticks(range(len(needed)), [str(number) for number, _ in needed])
-        axes.set_yticks(range(len(names)), list(names))
-        axes.grid(visible=False)
-        for y, line in enumerate(shares):
-            for x, value in enumerate(line):
-                axes.text(x, y, f"{100 * value:.0f}", ha="center", va="center", size=8,
-                          color="black" if value > 0.5 else "white")  # fmt: skip
-        figure.colorbar(image, ax=axes, label="Share of scripts")
-        return figure

@@ -1,8 +1,9 @@
 """The scripted dialogue of the ablation: twenty rounds of our own writing, in English and Chinese, in ten variants.
 
 A script is made from the files in `data/ablation`: the rounds with their places to fill, the variants that fill them,
-and the sentences of the long distractor. Dates and the distractor come from the seed. Which rounds and passages a
-prompt must show is part of the script, written before anything was measured.
+the sentences of the long distractor and the words of the manuals. Dates, order numbers, the error that is asked about
+and the distractor come from the seed. Which rounds and passages a prompt must show is part of the script, written
+before anything was measured; which part of the system a round is there for says `ablation_parts`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
-from arpm.canonical import canonical, digest
+from arpm.canonical import digest
 from arpm.experiments.grading import Anomaly, Expected, date_wordings
 from retrieval.text import Language
 
@@ -25,8 +27,13 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 VARIANTS = 10
 # Words of the distractor; in Chinese characters, of which eight make five words.
 _LENGTH = {"en": 500, "zh": 800}
-# Documents of other variants that stand in the library beside the script's own.
-_OTHERS = 4
+# Documents and manuals of other variants that stand in the library beside the script's own.
+_OTHERS, _OTHER_MANUALS = 4, 2
+# Errors in a manual, out of so many numbers in a row: neighbours look alike, and a manual is longer than what a prompt
+# has places for, in Chinese too.
+_ERRORS, _NUMBERS, _FIRST_ERROR = 200, 400, 41_000
+# Orders are numbered in a row as well, whoever gives them.
+_ORDERS = range(2_604_100, 2_604_200)
 
 # What a prompt must show: a round's memory by number, or a passage of the script's document by key.
 Need = int | str
@@ -34,18 +41,23 @@ Need = int | str
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A fact that was corrected: the rounds that state it as it was, and those that state it as it is."""
+    """A fact that changed: the rounds that state it as it was, and those that state it as it is.
+
+    `retold`: nobody called it a correction. It was told anew in the same words, and only the later time says which
+    holds; so do statements of earlier dialogues, which are all older.
+    """
 
     name: str
     stale: tuple[int, ...]
     fresh: tuple[int, ...]
+    retold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
     """One round: what is said, a right reply, what the prompt needs (one of each group), and how replies are graded.
 
-    `corrected` are the corrected facts that the answer rests on.
+    `corrected` are the changed facts that the answer rests on.
     """
 
     number: int
@@ -59,7 +71,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A whole dialogue with its documents (name, text); `passages` are the texts by which a passage is known."""
+    """A whole dialogue with its documents and manuals (name, text), its own first.
+
+    `passages` are the texts by which a passage is known.
+    """
 
     language: Language
     variant: int
@@ -68,6 +83,7 @@ class Script:
     character: str
     persona: str
     documents: tuple[tuple[str, str], ...]
+    manuals: tuple[tuple[str, str], ...]
     passages: Mapping[str, tuple[str, ...]]
     rounds: tuple[Round, ...]
 
@@ -85,6 +101,10 @@ def scripted(language: Language, variant: int, seed: int) -> Script:
     slots |= {name: date_wordings(day, language)[0] for name, day in days.items() if name != "stale_cleared"}
     slots["days"] = (days["cleared"] - days["date2"]).days
     slots["distractor"] = _distractor(language, chance)
+    slots["order_a"], slots["order_b"] = _orders(language, seed)[2 * variant : 2 * variant + 2]
+    slots["error"], slots["remedy"] = chance.choice(
+        [(error.number, error.remedy) for error in _errors(language, variant)]
+    )
     beside = [(variant + step) % len(variants) for step in range(_OTHERS + 1)]
     return Script(
         language=language,
@@ -94,19 +114,34 @@ def scripted(language: Language, variant: int, seed: int) -> Script:
         character=slots["character"],
         persona=_PERSONA[language].format(**slots),
         documents=tuple((f"papers-{place + 1}.md", _document(language, variants[place])) for place in beside),
+        manuals=tuple(
+            (f"manual-{place + 1}.md", _manual(language, place, variants[place]))
+            for place in beside[: _OTHER_MANUALS + 1]
+        ),
         passages={
             "definition": (slots["definition"],),
             "part": (slots["part"],),
             "version": (slots["product"], slots["version"]),
+            "error": (_ERROR[language].format(number=slots["error"]),),
         },
         rounds=tuple(_round(line, language, slots, days) for line in _lines("rounds.jsonl")),
     )
 
 
-def scripts_digest() -> str:
-    """The digest of everything that scripts are made of, so that a step notices when it changed."""
-    names = ("rounds.jsonl", "distractors.jsonl", *(f"{language}.jsonl" for language in LANGUAGES))
-    return digest(canonical([[name, _lines(name)] for name in names]))
+@cache
+def scripts_digest(seed: int) -> str:
+    """The digest of what all scripts of a seed say and need, so that a step notices when that changed.
+
+    By what they say and not by files: the code that makes them counts too. How replies are graded does not, since
+    grading is done outside the steps.
+    """
+    return digest(repr([_said(script) for script in all_scripts(range(VARIANTS), [seed])]).encode())
+
+
+def _said(script: Script) -> tuple[object, ...]:
+    rounds = [(item.kind, item.message, item.reply, item.needs, item.corrected) for item in script.rounds]
+    about = (script.name, script.user, script.character, script.persona)
+    return (*about, script.documents, script.manuals, sorted(script.passages.items()), rounds)
 
 
 @cache
@@ -120,20 +155,22 @@ _PERSONA = {
     "zh": "你是{character}，帮{user}筹备一次活动。你根据所知道的简短回答。",
 }
 _HEADING = {"en": "The papers of the {character}", "zh": "{character}的资料"}
-_DATE, _PLACE = Corrected("date", (3, 5), (7, 9, 17)), Corrected("place", (6,), (12, 14, 17))
-# The corrected facts that a round's answer rests on.
+_ERRORS_OF = {"en": "Error codes of {product}", "zh": "{product}的错误代码"}
+_ERROR = {"en": "Error {number}:", "zh": "错误{number}："}
+_DATE, _ORDER = Corrected("date", (3, 5), (8, 10)), Corrected("order", (6,), (14, 19))
+_KEY = Corrected("key", (7,), (12, 17), retold=True)
+# The changed facts that a round's answer rests on.
 _CORRECTED: Mapping[int, tuple[Corrected, ...]] = {
-    9: (_DATE,),
     10: (_DATE,),
-    14: (_PLACE,),
-    17: (_DATE, _PLACE),
-    20: (_DATE, _PLACE),
+    13: (_DATE,),
+    17: (_KEY,),
+    19: (_ORDER,),
+    20: (_DATE, _ORDER, _KEY),
 }
 _TWICE = {
-    "en": ("twice", "two times", "2 times", "two", "both the date and the place"),
+    "en": ("twice", "two times", "2 times", "two", "both the date and an order", "both the date and the order"),
     "zh": ("两次", "二次", "2次", "两处", "2处", "两回"),
 }
-_METRE = {"en": ("metre", "meter"), "zh": ("一米长", "一米更长", "一米比较长", "米更长", "米长", "一米")}
 
 
 def _dates(chance: random.Random) -> dict[str, date]:
@@ -160,6 +197,47 @@ def _distractor(language: Language, chance: random.Random) -> str:
         if length >= _LENGTH[language]:
             break
     return (" " if language == "en" else "").join(kept)
+
+
+def _orders(language: Language, seed: int) -> list[int]:
+    """The order numbers of a seed, two for each variant; no two variants have the same."""
+    return random.Random(f"orders {language} {seed}").sample(_ORDERS, 2 * VARIANTS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """One line of a manual."""
+
+    number: int
+    part: str
+    fault: str
+    remedy: str
+
+
+@cache
+def _errors(language: Language, variant: int) -> tuple[_Error, ...]:
+    """What the manual of a variant lists, by number. It does not depend on the seed, and no two variants share one."""
+    chance = random.Random(f"errors {language} {variant}")
+    parts, faults, remedies = (
+        [line[language] for line in _lines("faults.jsonl") if line["what"] == what]
+        for what in ("part", "fault", "remedy")
+    )
+    first = _FIRST_ERROR + variant * _NUMBERS
+    numbers = sorted(chance.sample(range(first, first + _NUMBERS), _ERRORS))
+    lines = chance.sample(list(product(parts, faults, remedies)), _ERRORS)
+    return tuple(_Error(number, *line) for number, line in zip(numbers, lines, strict=True))
+
+
+def _manual(language: Language, variant: int, slots: Mapping[str, Any]) -> str:
+    """The list of errors of a variant's program, one a line."""
+    line = {"en": "{head} {part} {fault}; {remedy}.", "zh": "{head}{part}{fault}，{remedy}。"}[language]
+    errors = (
+        line.format(
+            head=_ERROR[language].format(number=error.number), part=error.part, fault=error.fault, remedy=error.remedy
+        )
+        for error in _errors(language, variant)
+    )
+    return "\n".join([f"# {_ERRORS_OF[language].format(product=slots['product'])}\n", *errors]) + "\n"
 
 
 def _document(language: Language, slots: Mapping[str, Any]) -> str:
@@ -189,7 +267,8 @@ def _expected(kind: str, language: Language, slots: Mapping[str, Any], days: Map
     told, right, cleared, wrongly = (
         date_wordings(days[name], language) for name in ("date1", "date2", "cleared", "stale_cleared")
     )
-    place, old_place = (slots["place2"],), (slots["place1"],)
+    order, old_order = (slots["order_right"],), (slots["order_told"],)
+    holder, old_holder = (slots["holder2"],), (slots["holder1"],)
     part, definition = tuple(slots["part_answers"]), tuple(slots["definition_answers"])
     lost: Anomaly = "correction lost"
     chain: Anomaly = "chain broken"
@@ -199,29 +278,24 @@ def _expected(kind: str, language: Language, slots: Mapping[str, Any], days: Map
         "date told": Expected((told,), dated=True),
         "unrelated task": Expected(((slots["function"],),)),
         "date recalled": Expected((told,), miss=chain, dated=True),
-        "place told": Expected((old_place,)),
+        "order told": Expected((old_order,)),
+        "key told": Expected((old_holder,)),
         "date corrected": Expected((right,), told, miss=lost, dated=True),
         "distractor": Expected(),
         "corrected date recalled": Expected((right,), told, miss=lost, dated=True),
+        "second order told": Expected(((slots["order_other"],),)),
+        "key told again": Expected((holder,), old_holder),
         "arithmetic": Expected((cleared,), wrongly, miss="time confused", dated=True),
+        "order corrected": Expected((order,), old_order, miss=lost),
         "false claim": Expected(((slots["version"],),), (slots["false_version"],), "false claim accepted"),
-        "place corrected": Expected((place,), old_place, miss=lost),
-        "general question": Expected((_METRE[language],)),
-        "corrected place recalled": Expected((place,), old_place, miss=lost),
-        "task recalled": Expected(((slots["function"],),), miss=chain),
-        "guest told": Expected(((_bare(slots["item"]),),)),
-        "put together": Expected((right, place, (_bare(slots["item"]),)), (*told, *old_place), miss=chain, dated=True),
+        "code looked up": Expected(((slots["remedy"],),)),
+        "key recalled": Expected((holder,), old_holder, miss=lost),
         "corrections counted": Expected((_TWICE[language],), miss=lost),
-        "definition recalled": Expected((part,), miss=chain),
+        "order recalled": Expected((order,), old_order, miss=lost),
         "summary": Expected(
-            (definition, (slots["function"],), right, place, (slots["guest"],)), (*told, *old_place), miss=chain
+            (definition, (slots["function"],), right, order, holder), (*told, *old_order, *old_holder), miss=chain
         ),
     }[kind]
-
-
-def _bare(item: str) -> str:
-    """A thing without its article, so that "the ladder" is said by "a ladder" too."""
-    return re.sub(r"^(?:an?|the) ", "", item)
 
 
 def all_scripts(variants: Sequence[int], seeds: Sequence[int]) -> list[Script]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -10,11 +12,19 @@ from typing import Any
 
 import pytest
 
-from arpm.experiments import ablation
+from arpm.experiments import ablation, scripts
+from arpm.experiments.ablation_actor import HABITS, Actor
+from arpm.experiments.ablation_measures import MEASURES, NEWEST, SHOWN, sign_test
+from arpm.experiments.ablation_parts import ALONE, PARTS, worths
 from arpm.experiments.base import Run, write
 from arpm.experiments.grading import ANOMALIES, Expected, date_wordings, grade
 from arpm.experiments.scripts import LANGUAGES, VARIANTS, Script, all_scripts, scripted
+from arpm.experiments.stand_ins import StandIn
+from arpm.generation.base import ChatMessage, GenerationRequest, LabelledEvidence, Sampling
+from arpm.protocol import parse
 from arpm.settings import Settings
+from governance.config import preset
+from retrieval.chunking import split_document
 from retrieval.text import language
 from tests.support import ScriptedBackend, reply
 
@@ -39,7 +49,7 @@ def test_a_script_depends_on_its_seed_and_on_nothing_else() -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_a_script_holds_together(script: Script) -> None:
-    own = script.documents[0][1]
+    own, *others = (one[1] + other[1] for one, other in zip(script.documents, script.manuals, strict=False))
     for number, item in enumerate(script.rounds, 1):
         assert item.number == number
         assert language(item.message) == script.language
@@ -52,9 +62,148 @@ def test_a_script_holds_together(script: Script) -> None:
             assert max(fact.stale) < min(fact.fresh) < number
     for parts in script.passages.values():
         assert all(part in own for part in parts)
-        assert not any(all(part in text for part in parts) for _, text in script.documents[1:])
-    distractor = script.rounds[7].message
+        assert not any(all(part in text for part in parts) for text in others)
+    distractor = script.rounds[8].message
     assert (len(distractor.split()) if script.language == "en" else len(distractor) / 1.6) >= 500
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_an_order_and_an_error_can_be_told_from_others_by_their_number_alone(script: Script) -> None:
+    """What BM25 is there for: the number that is asked about stands among many that look like it."""
+    order, other = (re.findall(r"26041\d\d", script.rounds[place].message)[0] for place in (5, 10))
+    assert order != other and order in script.rounds[13].message
+    asked = script.rounds[18]
+    assert order in asked.message and not any(wording in asked.message for wording in asked.expected.required[0])
+    (head,) = script.passages["error"]
+    assert re.sub(r"\D", "", head) in script.rounds[15].message
+    # More pieces of the manual than a prompt has places for, and each number once in all of them.
+    assert len(split_document(script.manuals[0][1])) > preset("A").knowledge_k
+    assert sum(text.count(head) for _, text in script.manuals) == 1
+
+
+def test_a_step_notices_when_the_code_that_makes_scripts_changed_but_not_when_grading_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = scripts.scripts_digest.__wrapped__(0)
+    monkeypatch.setattr(scripts, "_expected", lambda *_: Expected())
+    assert scripts.scripts_digest.__wrapped__(0) == before
+    monkeypatch.setattr(scripts, "_ORDERS", range(100, 200))
+    assert scripts.scripts_digest.__wrapped__(0) != before
+
+
+def test_no_two_variants_have_an_order_or_an_error_in_common() -> None:
+    for spoken in LANGUAGES:
+        told = [scripted(spoken, variant, 0) for variant in range(VARIANTS)]
+        orders = [n for item in told for place in (5, 10) for n in re.findall(r"26041\d\d", item.rounds[place].message)]
+        errors = [number for item in told for number in re.findall(r"\d{5}", item.manuals[0][1])]
+        assert len(orders) == len(set(orders)) == 2 * VARIANTS
+        assert len(errors) == len(set(errors))
+
+
+# -- what each part is for -------------------------------------------------------------------------------------------
+
+
+def rounds_of(name: str, measure: str = SHOWN) -> frozenset[int]:
+    return next(part.rounds for part in PARTS if part.preset == name and part.measure == measure)
+
+
+def test_the_rounds_that_a_part_should_cost_follow_from_the_script() -> None:
+    window = preset("A").window_rounds
+    script = scripted("en", 0, 0)
+    documents = {item.number for item in script.rounds if any(all_of(str, group) for group in item.needs)}
+    looking_back = {
+        item.number
+        for item in script.rounds
+        if any(all_of(int, group) and item.number - max(group) > window for group in item.needs)
+    }
+    assert rounds_of("B") == documents
+    assert rounds_of("C") == looking_back
+    assert rounds_of("G") == documents | looking_back
+    assert rounds_of("D", NEWEST) == {r.number for r in script.rounds if any(fact.retold for fact in r.corrected)}
+    # What is told again is told in the same words, and nobody calls it a correction.
+    first, again = script.rounds[6].message, script.rounds[11].message
+    assert first.replace("Milo", "Runa") == again
+
+
+def all_of(kind: type, group: tuple[Any, ...]) -> bool:
+    return all(isinstance(need, kind) for need in group)
+
+
+def rows(name: str, shown: Callable[[int, int], bool]) -> list[dict[str, Any]]:
+    return [
+        {"preset": name, "language": "en", "script": f"en-{number}", "round": place, "needs": 1,
+         "missing": [] if shown(number, place) else ["x"], "reciprocal_ranks": [1.0], "newest": [], "kept_form": True,
+         "cites": None, "outranks": [], "last_word": [], "first_hand": []}
+        for number in range(10) for place in range(1, 21)
+    ]  # fmt: skip
+
+
+def test_a_cost_is_found_where_it_is_and_not_where_it_is_not() -> None:
+    full = rows("A", lambda number, place: True)
+    # B loses its own rounds in every script; C gains; G loses in one script only, which may be chance.
+    rest = [
+        *rows("B", lambda number, place: place not in rounds_of("B")),
+        *rows("C", lambda number, place: True),
+        *rows("G", lambda number, place: number > 0),
+    ]
+    found = {(w.part.preset, w.expected): w for w in worths([*full, *rest], ALONE) if w.part.measure == SHOWN}
+    own, others = found["B", True], found["B", False]
+    assert own.found and own.difference.mean == -1.0 and own.at_least == 1.0 and own.p == 2 / 2**10
+    assert not others.found and others.difference.mean == 0.0
+    assert not found["C", True].found and not found["G", True].found and found["G", True].at_least == 0.0
+    assert set(found["B", True].rounds) == rounds_of("B") and not set(others.rounds) & rounds_of("B")
+
+
+def test_better_without_a_part_is_not_a_cost() -> None:
+    worse = rows("A", lambda number, place: place not in rounds_of("B"))
+    better = rows("B", lambda number, place: True)
+    own = next(w for w in worths([*worse, *better], ALONE) if w.part.preset == "B" and w.expected)
+    assert own.difference.mean == 1.0 and not own.found and own.at_least < 0
+
+
+@pytest.mark.parametrize("values, p", [
+    ([], 1.0), ([0.0] * 5, 1.0), ([-1.0] * 10 + [0.0] * 9, 2 / 1024), ([-1.0] * 5 + [2.0], 14 / 64), ([-1.0, 1.0], 1.0),
+])  # fmt: skip
+def test_the_sign_test_is_exact(values: list[float], p: float) -> None:
+    assert sign_test(values) == pytest.approx(p)
+
+
+def outputs(number: int, calls: int, habits: bool = True) -> list[tuple[bool, bool]]:
+    """For so many calls in a round whether the stand-in kept the form, and whether it cited something."""
+    actor = Actor()
+    actor.play(scripted("en", 0, 0).rounds[number - 1], habits=habits)
+    evidence = (LabelledEvidence("E1", "text"),)
+    request = GenerationRequest((ChatMessage("system", "<analysis>"),), Sampling(), evidence=evidence)
+    parsed = [parse(actor(request), ["E1"]) for _ in range(calls)]
+    return [(item.valid, bool(item.cited)) for item in parsed]
+
+
+@pytest.mark.parametrize("habit, expected", [
+    ("careless", [(False, False), (True, True), (True, True)]),
+    ("stubborn", [(False, False), (False, False), (True, True)]),
+    ("silent", [(True, False), (True, True), (True, True)]),
+    (None, [(True, True)] * 3),
+])  # fmt: skip
+def test_the_stand_in_keeps_its_habits(habit: str | None, expected: list[tuple[bool, bool]]) -> None:
+    number = next(number for number in range(1, 21) if HABITS.get(number) == habit)
+    assert outputs(number, 3) == expected
+    assert outputs(number, 1, habits=False) == [(True, True)]
+
+
+def test_what_earlier_dialogues_said_of_a_thing_that_is_told_again_is_stale(tmp_path: Path) -> None:
+    script = scripted("en", 0, 0)
+    (key,) = script.rounds[16].corrected
+    with ablation._Bench(quick(tmp_path)) as bench, bench.service(StandIn("script", Actor())) as service:
+        dialogue = ablation._Dialogue(service, script, "script", "A")
+        assert dialogue._since_ever(key) == key
+        dialogue.live(2)
+        told = dialogue._since_ever(key)
+        texts = {atom.memory: atom.text for atom in service.timeline(dialogue.timeline).index.atoms()}
+        earlier = [number for number in told.stale if number not in key.stale]
+        assert len(earlier) == 2 * 3 and all(number <= 0 for number in earlier) and told.fresh == key.fresh
+        for number in earlier:
+            (memory,) = dialogue._of(number)
+            assert "key to the store room" in texts[memory]
 
 
 # -- grading ---------------------------------------------------------------------------------------------------------
@@ -86,7 +235,7 @@ def test_grading_is_strict(expected: Expected, response: str, anomaly: str | Non
 
 
 def test_a_false_claim_is_accepted_by_repeating_it_and_not_by_denying_it() -> None:
-    claim = scripted("en", 0, 0).rounds[10].expected
+    claim = scripted("en", 0, 0).rounds[14].expected
     assert grade(claim, "Yes, HarbourLog is at version 5.0.").anomaly == "false claim accepted"
     assert grade(claim, "It is not at 5.0; the papers say version 4.2.").right
     assert grade(claim, "I cannot tell.").anomaly == "not answered"
@@ -131,10 +280,19 @@ def test_a_quick_run_tells_what_each_part_is_worth(out: Path, numbers: dict[str,
     assert shown["G"]["both"]["mean"] < min(shown["B"]["both"]["mean"], shown["C"]["both"]["mean"])
     assert shown["F"] == shown["A"] and shown["H"] == shown["A"]
     form = numbers["alone"]["reply verified in the end"]
-    assert [form[name]["both"]["mean"] for name in "AFGH"] == [1.0, 0.75, 0.0, 1.0]
-    assert form["F"]["both"]["differs"] and not form["H"]["both"]["differs"]
+    # Of twenty outputs five break the form once and two break it twice.
+    assert [form[name]["both"]["mean"] for name in "AFGH"] == [0.9, 0.65, 0.0, 1.0]
+    assert form["F"]["both"]["differs"] and form["H"]["both"]["differs"]
+    cites = numbers["alone"]["reply cites what it was shown"]
+    assert cites["A"]["both"]["mean"] < cites["H"]["both"]["mean"] == 1.0 and not cites["G"]
+    parts = {(p["preset"], p["measure"], p["should"]): p for p in numbers["alone"]["parts"]["both"]}
+    assert parts["B", SHOWN, True]["difference"]["mean"] == parts["C", SHOWN, True]["difference"]["mean"] == -1.0
+    assert parts["B", SHOWN, False]["difference"]["mean"] == parts["C", SHOWN, False]["difference"]["mean"] == 0.0
+    # Of two scripts nothing is sure, and nothing is said to be.
+    assert not any(p["does"] for p in parts.values())
     last = numbers["alone"]["corrected fact stands last in the prompt"]
     assert last["A"]["both"]["mean"] == 1.0
+    assert set(numbers["alone"]) >= set(MEASURES)
     assert {"en", "zh", "both"} == set(shown["A"])
     assert {path.suffix for path in out.glob("evidence-alone.*")} == {".png", ".svg"}
     assert "What preset A did not show" in (out / "tables.md").read_text("utf-8")
