@@ -31,7 +31,13 @@ HistoryScope = Literal["session", "timeline"]
 Compressing = Literal["rules", "model"]
 
 # What a turn did before there was the setting, where that is not what the setting's default does.
-_BEFORE: Mapping[str, Any] = {"history_fusion": "rrf", "corrections_enabled": False, "dialogue_k": 0}
+_BEFORE: Mapping[str, Any] = {
+    "exact_lane": False,
+    "history_fusion": "rrf",
+    "corrections_enabled": False,
+    "dialogue_k": 0,
+    "afm_whole_lines": False,
+}
 
 _RECOGNITION = Group("recognise", "Standing instructions")
 _POLICY = Group("govern", "Policy")
@@ -91,6 +97,21 @@ class GovernanceConfig(RetrievalConfig):
     )
     afm_compressed: float = setting(
         0.25, "Score from which a message is shown compressed (AFM paper, section 3.3).", 0.0, 1.0, group=_AFM
+    )
+    afm_whole_lines: bool = setting(
+        True, "Count a message's label, date and cue in its budget, and not its words alone.", group=_AFM
+    )
+    afm_importance: bool = setting(
+        True, "Judge importance; otherwise every message is TRIVIAL (AFM paper, section 4.9).", group=_AFM
+    )
+    afm_similarity: bool = setting(
+        True, "Judge nearness to the question; otherwise all messages are equally near.", group=_AFM
+    )
+    afm_compression: bool = setting(
+        True, "Shorten messages; otherwise they are whole or a stub (AFM paper, section 4.9).", group=_AFM
+    )
+    afm_stubs: bool = setting(
+        True, "Show stubs; otherwise such messages are shortened or left out (AFM paper, section 4.9).", group=_AFM
     )
     gate_enabled: bool = setting(
         True, "Drop candidates that nothing in the question matches, before decay.", group=_GATE
@@ -270,6 +291,7 @@ _PAPER = GovernanceConfig(
     role_prefix=True,
     history_bm25_enabled=False,
     context_lane=False,
+    exact_lane=False,
     experience_base="cosine",
     bm25_k1=1.5,
     bm25_b=0.75,

@@ -13,6 +13,7 @@ from typing import Literal
 from governance.config import GovernanceConfig
 from governance.decay import Moment, clock_decay, hours_between, round_decay, rounds_between, temporal_weight
 from retrieval.candidates import Candidate
+from retrieval.identifiers import LANE
 
 Verdict = Literal["passed", "irrelevant", "nothing matches"]
 Reason = Literal[
@@ -82,15 +83,17 @@ def gate(
 
     First the question: when even the best candidate is below `gate_question`, nothing matches and all are dropped.
     Then each candidate: those below `gate_item` are dropped, but a turn beside a passing turn, which lent it part of
-    its score, passes with it, and so does a turn that corrects a passing one. With `about_dialogue` the question is
+    its score, passes with it, and so does a turn that corrects a passing one. What holds a number or code of the
+    question word for word passes whatever the question's other words are. With `about_dialogue` the question is
     one about the dialogue itself, which every past turn is a part of.
     """
     values = {c.memory: relevance(c, config) for c in candidates}
     if not config.gate_enabled or about_dialogue:
         return {memory: Gated(value, "passed") for memory, value in values.items()}
-    if max(values.values(), default=0.0) < config.gate_question:
+    exact = {c.memory for c in candidates if LANE in c.ranks}
+    if not exact and max(values.values(), default=0.0) < config.gate_question:
         return {memory: Gated(value, "nothing matches") for memory, value in values.items()}
-    own = {memory for memory, value in values.items() if value >= config.gate_item}
+    own = exact | {memory for memory, value in values.items() if value >= config.gate_item}
     own |= {c.superseded_by for c in candidates if c.memory in own and c.superseded_by is not None}
     return {
         c.memory: Gated(values[c.memory], "passed" if c.memory in own or c.lent_by in own else "irrelevant")

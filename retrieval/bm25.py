@@ -124,6 +124,10 @@ class BM25Index:
         """Number of documents that hold `token`."""
         return len(self._postings[token][0]) if token in self._postings else 0
 
+    def holding(self, token: str) -> list[int]:
+        """The keys of the documents that hold `token`."""
+        return list(self._postings[token][0]) if token in self._postings else []
+
     def _arrays(self, token: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         # Copies: a view would forbid the arrays to grow while it lives.
         keys, frequencies = self._postings[token]

@@ -49,6 +49,11 @@ class RetrievalConfig:
     bm25_enabled: bool = setting(True, "Use BM25 beside vectors on the knowledge route.", group=BM25)
     history_bm25_enabled: bool = setting(True, "Use BM25 beside vectors on the experience route.", group=BM25)
     context_lane: bool = setting(True, "Also match each turn together with the turn before it.", group=FUSION)
+    exact_lane: bool = setting(
+        True,
+        "Where BM25 is used, match the question's numbers and codes exactly; what holds one passes the gate.",
+        group=FUSION,
+    )
     experience_base: ExperienceBase = setting(
         "fused",
         "Base score of an experience: 'fused' (RRF of its lanes) or 'cosine' (paper, equation 5).",

@@ -16,6 +16,7 @@ from retrieval.config import RetrievalConfig
 from retrieval.corrections import Correction, Earlier, corrected, correction_in, tokens_of
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.fusion import calibrated_similarity, convex_score, lent_by_neighbours, nearness_to_best
+from retrieval.identifiers import exact_lane
 from retrieval.lanes import Lane, Lexical, best, fused, ranks_by_key
 from retrieval.memories import Experience
 from retrieval.tokens import tokenize
@@ -120,7 +121,7 @@ class ExperienceIndex:
             hidden = {self._keys[memory] for memory in without if memory in self._keys}
             tokens = tokenize(query.text) if config.history_bm25_enabled else []
             hits = self._words.search(tokens, config.bm25_k1, config.bm25_b, config.bm25_delta)
-            ranks = ranks_by_key(self._lanes(vector, hits, config, hidden))
+            ranks = ranks_by_key(self._lanes(vector, tokens, hits, config, hidden))
             nearness = {} if config.history_fusion == "rrf" else self._nearness(vector, hits, ranks, config)
             own = fused(ranks, config.history_rrf_k)
             own = {key: score + config.convex_weight * nearness.get(key, 0.0) for key, score in own.items()}
@@ -140,12 +141,21 @@ class ExperienceIndex:
         with self._lock:
             return list(self._atoms.values())
 
-    def _lanes(self, vector: Vectors, hits: BM25Hits, config: RetrievalConfig, hidden: Collection[int]) -> list[Lane]:
+    def _lanes(
+        self,
+        vector: Vectors,
+        tokens: Sequence[str],
+        hits: BM25Hits,
+        config: RetrievalConfig,
+        hidden: Collection[int],
+    ) -> list[Lane]:
         by_meaning = {"vector": self._vectors} | ({"context": self._contexts} if config.context_lane else {})
         nearest = nearest_in_each(list(by_meaning.values()), vector, config.lane_depth)
         lanes = [Lane(name, keys) for name, keys in zip(by_meaning, nearest, strict=True)]
         if config.history_bm25_enabled:
             lanes.append(Lane("bm25", top(hits.keys, hits.scores, config.lane_depth)))
+        if config.history_bm25_enabled and config.exact_lane:
+            lanes.append(exact_lane(tokens, self._words, hits, config.lane_depth))
         if not hidden:
             return lanes
         return [Lane(lane.name, [key for key in lane.keys if key not in hidden]) for lane in lanes]

@@ -17,6 +17,7 @@ from retrieval.candidates import Candidate, Query
 from retrieval.config import RetrievalConfig
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.fusion import calibrated_similarity, lowered_to_one, normalised_by_maximum
+from retrieval.identifiers import exact_lane
 from retrieval.lanes import Lane, Lexical, best, fused, ranks_by_key
 from retrieval.memories import KnowledgeChunk
 from retrieval.tokens import tokenize
@@ -97,6 +98,8 @@ class KnowledgeIndex:
             hits = self._words.search(tokens, config.bm25_k1, config.bm25_b, config.bm25_delta)
             if config.bm25_enabled:
                 lanes.append(Lane("bm25", top(hits.keys, hits.scores, config.lane_depth)))
+            if config.bm25_enabled and config.exact_lane:
+                lanes.append(exact_lane(tokens, self._words, hits, config.lane_depth))
             ranks = ranks_by_key(lanes)
             scores = best(fused(ranks, config.knowledge_rrf_k))
             cosines = self._best_children(vector, list(scores))

@@ -17,7 +17,7 @@ from arpm.ledger import LEDGER_NAME, walk
 from retrieval.embedding.hashing import HashingEmbedder
 from tests.support import ScriptedBackend, open_service, reply
 
-OLD = {"history_fusion": "rrf", "corrections_enabled": False, "dialogue_k": 0}
+OLD = {"exact_lane": False, "history_fusion": "rrf", "corrections_enabled": False, "dialogue_k": 0}
 LATER_SETTINGS = (*OLD, "convex_weight", "convex_context", "convex_words", "convex_width", "correction_kinship",
                   "superseded_share", "dialogue_budget")  # fmt: skip
 LATER_MEMBERS = ("context_cosine", "nearness", "superseded_by", "kinship")
@@ -37,6 +37,8 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
             "Where is the red kettle?",
             "渡轮从哪个码头开？",
             "How many times have I corrected you so far?",
+            "The kettle's serial number is 4471930. 序列号是4471930。",
+            "What has the number 4471930?",
         ):
             service.turn(timeline, message)
         service.intervene(timeline, OLD)
@@ -78,8 +80,14 @@ def test_the_record_says_which_memory_corrects_which(
 
 def test_the_record_says_that_a_question_was_about_the_dialogue(lived: tuple[Path, str]) -> None:
     said = [event.body["about_dialogue"] for event in turns(lived)]
-    assert said == [False] * 6 + [True, False]
+    assert said == [False] * 6 + [True, False, False, False]
     assert sum(row["kept"] for row in by_message(turns(lived)[6]).values()) == 6
+
+
+def test_the_record_says_what_holds_the_number_asked_for(lived: tuple[Path, str]) -> None:
+    rows = by_message(turns(lived)[8])
+    told = turns(lived)[7].body["admission"]["memory"]
+    assert [row["memory"] for row in rows.values() if "exact" in row["ranks"]] == [told]
 
 
 Tamper = Callable[[dict[str, Any]], None]

@@ -54,6 +54,11 @@ class TestGate:
         decision = judged(candidate("a", **UNRELATED), config=config)[0]
         assert decision.kept and decision.weighed.gated == Gated(0.0, "passed")
 
+    def test_what_holds_the_number_asked_for_passes_whatever_else_was_asked(self) -> None:
+        """Among many other words an order's number was a sixth of what was to be covered: "nothing matches"."""
+        holds = candidate("a", 0.2, ranks={"exact": 0}, **UNRELATED)
+        assert reasons(judged(holds, candidate("b", 1.0, **UNRELATED))) == {"b": "irrelevant", "a": "kept"}
+
     def test_no_candidates_have_no_verdicts(self) -> None:
         assert gate([], DEFAULT) == {}
 
