@@ -16,7 +16,7 @@ from arpm.prompt import Exchange
 from governance.afm.compress import HeuristicCompressor, Write, cached_count
 from governance.config import GovernanceConfig
 from governance.dialogue_questions import about_dialogue
-from governance.focus import Judge, Judgement
+from governance.focus import Judge, Judgement, Lines
 from governance.history import Count, Message, Placed
 from governance.policy import Conversation, decided_with, searched_with, shows_messages_as_evidence
 from governance.selection import evidence_budget
@@ -25,7 +25,7 @@ from retrieval.embedding.base import Embedder
 from retrieval.fusion import calibrated_similarity
 from retrieval.memories import Experience
 
-# What a prompt needs beside what its settings limit: the protocol, the time frame, labels and cues.
+# What a prompt needs beside what its settings limit: the protocol, the time frame, labels and cues of documents.
 RESERVED = 700
 # The most of a model's window that is kept free for the reply.
 _REPLY_SHARE = 4
@@ -76,6 +76,7 @@ def conversation(
     room: int,
     *,
     once: bool,
+    lines: Lines | None = None,
     model: str | None = None,
     write: Write | None = None,
 ) -> Conversation:
@@ -94,6 +95,7 @@ def conversation(
         compressor=KeptCompressor(messages, model, count, find, write) if asks and model else by_rule(count),
         judge=judging(message, embedder, calibrated=config.policy == "afm"),
         once=once,
+        lines=lines,
     )
 
 

@@ -108,7 +108,7 @@ def history_row(item: Placed) -> dict[str, Any]:
         "fidelity": item.fidelity,
         "tokens": item.tokens,
         "reason": item.reason,
-        "focus": asdict(focus) if focus else None,
+        "focus": focus._asdict() if focus else None,
         "note": item.note,
     }
 

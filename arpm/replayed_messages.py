@@ -15,6 +15,7 @@ from arpm.compression import Compression, KeptCompressor, finding
 from arpm.conversation import by_rule, finder, messages_of, room_for_messages
 from arpm.errors import NotFoundError
 from arpm.generation.base import Sampling
+from arpm.history_lines import history_lines
 from arpm.recorded_count import LOCAL
 from governance.afm.compress import Compressor
 from governance.config import GovernanceConfig
@@ -64,8 +65,10 @@ def placed_again(
     if config.compressor == "model" and body["backend"]["name"] != LOCAL:
         find = finding(compressions, finder(catalogue, timeline))
         compressor = KeptCompressor(messages, body["backend"]["model"], count, find)
-    talk = Conversation(messages, body["message"], room, count, compressor, recorded)
-    return place(talk, config, Moment(body["round"], at))
+    moment, timezone = Moment(body["round"], at), catalogue.timeline(timeline).timezone
+    lines = history_lines(body["backend"]["prompt_style"], config, moment, timezone, body["message"])
+    talk = Conversation(messages, body["message"], room, count, compressor, recorded, lines=lines)
+    return place(talk, config, moment)
 
 
 def _message(catalogue: Catalogue, timeline: str, row: Mapping[str, Any]) -> Message:

@@ -22,6 +22,7 @@ from arpm.conversation import conversation, exchanges_of, room_for_messages, sum
 from arpm.errors import ArpmError, InputError
 from arpm.events import Event
 from arpm.generation.base import Backend, GenerationError, GenerationRequest, Sampling
+from arpm.history_lines import history_lines
 from arpm.ids import new_id
 from arpm.lived import Lived
 from arpm.prompt import PromptParts, build, prompt_digest, shown_evidence
@@ -232,6 +233,7 @@ def _conversation(timeline: Lived, framed: Framed, tools: Tools, cancel: threadi
         backend.count_tokens,
         room,
         once=backend.prompt_style == "full",
+        lines=history_lines(backend.prompt_style, config, framed.moment, timeline.info.timezone, framed.message),
         model=None if backend.constrained else backend.model,
         write=None if tools.recorded else writing(backend, framed.sampling, cancel),
     )

@@ -6,7 +6,8 @@ conversation, where each is counted once. Messages are invented sentences, half 
 similarities to the question are spread as those of a talk of many subjects are.
 
 Budgets are tested with random conversations of the same texts and of texts that are hard to count; what counts is the
-chat prompt as the model's tokenizer reads it.
+chat prompt as the model's tokenizer reads it, and under the policies `afm` and `afm_paper` the lines of evidence with
+their labels, dates and cues.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
 
 import numpy as np
 
 from arpm.generation.local_model import LoadedTokenizer, load_tokenizer
+from arpm.history_lines import history_lines
 from benchmarks.governance_time import RandomVectors, ZipfTexts
 from benchmarks.report import main, table, target
 from governance.afm import Budget, HeuristicCompressor, cached_count, focuses, pack, pack_as_published, similarities
-from governance.history import Count, Focus, Importance, Message, Placed
+from governance.config import GovernanceConfig, Policy
+from governance.decay import Moment
+from governance.focus import Judgement, placed_by_focus
+from governance.history import Count, Focus, Importance, Message, Placed, Speaker
 
 SEED = 20260430
 MESSAGES = 10_000
@@ -34,6 +40,11 @@ CASES = 10_000
 # Shares of messages that a classifier finds CRITICAL and RELEVANT.
 CRITICAL, RELEVANT = 0.001, 0.3
 OPEN, CLOSE = "<|im_start|>user\n", "<|im_end|>\n"
+
+# Of the policies: when they are asked, and who speaks.
+NOW = datetime(2026, 3, 9, 18, 30, tzinfo=UTC)
+SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
+POLICIES: tuple[Policy, ...] = ("afm", "afm_paper")
 
 Packer = Callable[..., list[Placed]]
 PACKERS: dict[str, Packer] = {"as shipped": pack, "as published": pack_as_published}
@@ -140,6 +151,35 @@ def exceeded(cases: int, tokenizer: LoadedTokenizer, count: Count) -> dict[str, 
     return {"cases": cases, "exceeded": found, "fullest": {name: round(share, 4) for name, share in fullest.items()}}
 
 
+def lines_exceeded(cases: int, tokenizer: LoadedTokenizer, count: Count) -> dict[str, Any]:
+    """The same of the context policies: what the lines that show messages cost, as both kinds of prompt write them."""
+    chance = random.Random(SEED)
+    texts = ZipfTexts(np.random.default_rng(SEED))
+    pool = [*HARD, *(said(texts, place, 1 + place % 6) for place in range(90))]
+    compressor = HeuristicCompressor(count)
+    found = dict.fromkeys(POLICIES, 0)
+    fullest = dict.fromkeys(POLICIES, 0.0)
+    for _ in range(cases):
+        rounds, names = chance.randrange(1, 13), chance.choice((("Ada", "Mo"), ("安娜", "小雨")))
+        ages = [NOW - timedelta(hours=chance.choice((0, 1, 30)) * (rounds - place // 2)) for place in range(2 * rounds)]
+        messages = [
+            Message(SPEAKERS[place % 2], place // 2 + 1, chance.choice(pool), f"m{place // 2}", at, names[place % 2])
+            for place, at in enumerate(ages)
+        ]
+        config = GovernanceConfig(policy=chance.choice(POLICIES))
+        moment, asked = Moment(rounds + 1, NOW), chance.choice(("Which dishes can I eat?", "我可以吃什么？"))
+        lines = history_lines(chance.choice(("full", "compact")), config, moment, "UTC", asked)
+        budget = chance.choice((chance.randrange(1, 80), 25 * chance.randrange(4, 80)))
+        judged = [Judgement(item.similarity, item.importance) for item in map(_focus, [chance] * len(messages))]
+        placed = placed_by_focus(
+            messages, asked, config, moment, budget, count, compressor, lambda _, judged=judged: judged, lines
+        )
+        tokens = tokenizer.count(lines([item for item in placed if item.text], 1))
+        found[config.policy] += tokens > budget or len(placed) != len(messages)
+        fullest[config.policy] = max(fullest[config.policy], tokens / budget)
+    return {"cases": cases, "exceeded": found, "fullest": {name: round(share, 4) for name, share in fullest.items()}}
+
+
 def as_chat(texts: Sequence[str]) -> str:
     """The messages as the embedded model's chat template writes them."""
     return "".join(f"{OPEN}{text}{CLOSE}" for text in texts)
@@ -157,11 +197,13 @@ def run(quick: bool = False) -> dict[str, Any]:
     size = MESSAGES // 20 if quick else MESSAGES
     rows = timed(size, 3 if quick else 30, count)
     budgets = exceeded(150 if quick else CASES, tokenizer, count)
+    lines = lines_exceeded(40 if quick else CASES // 4, tokenizer, count)
     return {
         "seed": SEED,
         "budget": BUDGET,
         "times": rows,
         "budgets": budgets,
+        "lines": lines,
         "tables": [
             table(f"one context of {BUDGET} tokens", list(rows[0]), [list(row.values()) for row in rows]),
             table(
@@ -169,10 +211,16 @@ def run(quick: bool = False) -> dict[str, Any]:
                 ("packer", "exceeded", "fullest"),
                 [(name, budgets["exceeded"][name], budgets["fullest"][name]) for name in PACKERS],
             ),
+            table(
+                f"whole lines of evidence in {lines['cases']:,} random cases",
+                ("policy", "exceeded", "fullest"),
+                [(name, lines["exceeded"][name], lines["fullest"][name]) for name in POLICIES],
+            ),
         ],
         "targets": [
             *([] if quick else [target(f"median at {size:,} messages", rows[0]["median_ms"], BAR_MS, unit="ms")]),
             target("budgets exceeded", sum(budgets["exceeded"].values()), 0),
+            target("budgets exceeded by whole lines", sum(lines["exceeded"].values()), 0),
         ],
     }
 

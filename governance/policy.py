@@ -16,7 +16,7 @@ from functools import lru_cache
 from governance.afm.compress import Compressor
 from governance.config import GovernanceConfig
 from governance.decay import Moment
-from governance.focus import Judge, placed_by_focus
+from governance.focus import Judge, Lines, placed_by_focus
 from governance.history import Count, Message, Placed
 from governance.selection import Decision, decide, evidence_budget, within_budget
 from governance.unfolding import Evidence, unfold
@@ -52,6 +52,7 @@ class Conversation:
 
     `room` is what the model's own window has left for them, in tokens. `judge` says how near a message is to the
     question and how important it is; only adaptive focus asks. With `once`, evidence leaves out what is shown as turns.
+    `lines` are those of the prompt that show messages as evidence.
     """
 
     messages: Sequence[Message]
@@ -61,6 +62,7 @@ class Conversation:
     compressor: Compressor
     judge: Judge
     once: bool = True
+    lines: Lines | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +194,9 @@ def place(conversation: Conversation, config: GovernanceConfig, moment: Moment) 
             return summary(messages, rounds, SUMMARY_MESSAGES * each, budget, room, count, compressor)
         case "afm" | "afm_paper":
             spend = min(budget, room)
+            lines = conversation.lines if config.afm_whole_lines else None
             return placed_by_focus(
-                messages, conversation.query, config, moment, spend, count, compressor, conversation.judge
+                messages, conversation.query, config, moment, spend, count, compressor, conversation.judge, lines
             )
         case "arpm":
             return recent(messages, config.window_rounds, min(config.window_budget, room), count)

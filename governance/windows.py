@@ -8,7 +8,6 @@ own window has left for them, in tokens: no policy shows more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
@@ -78,7 +77,7 @@ def summary(
     cost = count(told.text) if told.text else 0
     summed = [Placed(message, "COMPRESSED", "", 0, SUMMARISED) for message in _flat(older)]
     if summed:
-        summed[-1] = replace(summed[-1], text=told.text, tokens=cost, note=told.note)
+        summed[-1] = summed[-1]._replace(text=told.text, tokens=cost, note=told.note)
     return [*summed, *_newest_first(newer, limit - cost, count, over)]
 
 

@@ -16,8 +16,12 @@ from arpm.audit.replay import Depth, TurnReplay, replayed
 from arpm.erasure import erase, of_memories, reach
 from arpm.events import Event
 from arpm.generation.base import GenerationError, GenerationRequest
+from arpm.generation.token_estimate import estimated_tokens
+from arpm.prompt import compact_evidence_line, evidence_line
 from arpm.quarantine import Scope
-from arpm.replayed_prompt import PromptLostError, matches_record, prompt_of_record
+from arpm.record import history_row
+from arpm.replayed_messages import placed_again
+from arpm.replayed_prompt import PromptLostError, matches_record, parts_of_record, prompt_of_record
 from arpm.service import Column, Service
 from arpm.web.views import rehearsal_view
 from governance.config import PRESETS, Policy
@@ -136,6 +140,53 @@ class TestTheRecord:
             rows = body_of(asked_under(service, timeline, policy, history_budget=budget))["history"]
             if policy not in ("full", "recent_k"):
                 assert sum(row["tokens"] for row in rows) <= budget
+
+
+ABLATIONS: tuple[dict[str, Any], ...] = (
+    {"afm_importance": False},
+    {"afm_similarity": False},
+    {"afm_half_life": 1e6},
+    {"afm_compression": False},
+    {"afm_stubs": False},
+    {"afm_whole_lines": False},
+)
+
+
+@pytest.mark.parametrize("policy", ["afm", "afm_paper"])
+class TestAdaptiveFocus:
+    def test_replays_with_every_part_switched_off(self, service: Service, policy: str) -> None:
+        timeline = lived(service)
+        events = [asked_under(service, timeline, policy, **off, history_budget=200) for off in ABLATIONS]
+        for depth in ("arithmetic", "retrieval"):
+            results = replay(service, timeline, depth)
+            assert [(r.round, r.disagreements, r.skipped) for r in results if not r.same] == []
+        for event in events:
+            assert matches_record(prompt_of_record(service.catalogue, event), event)
+
+    @pytest.mark.parametrize("style", ["full", "compact"])
+    def test_the_prompt_s_own_lines_are_within_the_budget(
+        self, service: Service, backend: ScriptedBackend, policy: str, style: Any
+    ) -> None:
+        """Bug class: labels and cues came on top of the budget, and were up to half of what was shown."""
+        timeline, line = lived(service), evidence_line if style == "full" else compact_evidence_line
+        backend.prompt_style = style
+        for budget in (40, 100, 200, 400):
+            event = asked_under(service, timeline, policy, history_budget=budget)
+            evidence = [item for item in parts_of_record(service.catalogue, event).evidence if item.part is not None]
+            lines = "".join(("\n\n" if style == "full" else "\n") + line(item) for item in evidence)
+            prompt = prompt_of_record(service.catalogue, event)[0].content
+            assert all(line(item) in prompt for item in evidence)
+            assert backend.count_tokens(lines) <= budget
+            assert evidence or budget == 40
+
+    def test_a_record_from_before_the_setting_counts_words_alone(self, service: Service, policy: str) -> None:
+        timeline = lived(service)
+        old = asked_under(service, timeline, policy, history_budget=150, afm_whole_lines=False)
+        body = copy.deepcopy(body_of(old))
+        for name in ("afm_whole_lines", "afm_importance", "afm_similarity", "afm_compression", "afm_stubs"):
+            del body["config"][name]
+        placed = placed_again(service.catalogue, timeline, old.at, body, estimated_tokens)
+        assert [history_row(item) for item in placed] == body["history"]
 
 
 def test_a_model_with_a_small_window_is_shown_less(service: Service, backend: ScriptedBackend) -> None:

@@ -15,10 +15,10 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from governance.afm.scoring import focuses
 from governance.config import GovernanceConfig
 from governance.decay import Moment
 from governance.dialogue_questions import about_dialogue
+from governance.focus import Judgement, scored
 from governance.history import Message, Placed
 from governance.policy import decided_with, searched_with, shows_messages_as_evidence
 from governance.selection import Decision, decide, evidence_budget, within_budget
@@ -266,16 +266,10 @@ def _focus(body: Mapping[str, Any], config: GovernanceConfig) -> Iterator[Disagr
         focus = row["focus"]
         if focus is None:
             continue
-        expected = focuses(
-            [focus["importance"]],
-            [focus["similarity"]],
-            [body["round"] - row["round"]],
-            half_life=config.afm_half_life,
-            tau_high=config.afm_full,
-            tau_mid=config.afm_compressed,
-        )[0]
+        judged = Judgement(focus["similarity"], focus["importance"])
+        expected = scored([judged], [body["round"] - row["round"]], config)[0]
         place = f"history[{row['round']}, {row['part']}]"
-        for name in ("recency", "score", "intended"):
+        for name in ("importance", "similarity", "recency", "score", "intended"):
             yield from _same(f"{place}.{name}", focus[name], getattr(expected, name))
 
 

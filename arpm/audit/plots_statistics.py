@@ -8,12 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from arpm.audit.adherence_curves import MOST_CURVES, ROLLING, adherence_curves
 from arpm.audit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, styled
-from arpm.audit.statistics import Observation, Row, adherence_rate
+from arpm.audit.statistics import Observation, Row
 
 _LONGEST = 28
-# Replies that one point of a rolling curve looks back on.
-ROLLING = 10
 
 
 def analysis_lengths(rows: Sequence[Row]) -> Figure:
@@ -55,20 +54,23 @@ def protocol_shares(rows: Sequence[Row]) -> Figure:
 
 
 def rolling_adherence(observations: Sequence[Observation], last: int = ROLLING) -> Figure:
-    """The share of checked instructions kept over the `last` replies that had any, along the rounds, for each model."""
+    """The share of checked instructions kept over the `last` replies that had any, along the rounds, for each model.
+
+    Of many curves the first are drawn, so that each can be told from the others.
+    """
     looks = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (GREEN, ":", "^"), (PURPLE, "-.", "D"), (GREY, "-", "x"))
     title = f"Standing instructions kept, over the last {last} replies"
     with styled(title, "Round", "Share of checked instructions (%)") as (figure, axes):
-        for place, ((name, several), curve) in enumerate(_adherence_curves(observations, last).items()):
+        for place, curve in enumerate(adherence_curves(observations, last)[:MOST_CURVES]):
             colour, dash, mark = looks[place % len(looks)]
             axes.plot(
-                [round for round, _ in curve],
-                [share for _, share in curve],
+                [point.round for point in curve.points],
+                [point.share for point in curve.points],
                 color=colour,
                 linestyle=dash,
                 marker=mark,
-                markersize=3 if len(curve) <= 100 else 0,
-                label=f"{_model(name)} ({several})" if several else _model(name),
+                markersize=3 if len(curve.points) <= 100 else 0,
+                label=f"{_model(curve.model)} ({curve.timeline})" if curve.timeline else _model(curve.model),
             )
         axes.set_ylim(-0.02, 1.04)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
@@ -76,23 +78,6 @@ def rolling_adherence(observations: Sequence[Observation], last: int = ROLLING) 
         if axes.lines:
             axes.legend(loc="best", fontsize=8)
         return figure
-
-
-def _adherence_curves(observations: Sequence[Observation], last: int) -> dict[tuple[str, str], list[tuple[int, float]]]:
-    """For each model (and timeline, when there are several), the rolling share at every round."""
-    several = len({one.timeline for one in observations}) > 1
-    groups: dict[tuple[str, str], list[Observation]] = {}
-    for one in observations:
-        checked = {"kept", "broken"} & set(one.instructions or ())
-        if checked and not one.replaced:
-            groups.setdefault((one.model, one.timeline if several else ""), []).append(one)
-    curves: dict[tuple[str, str], list[tuple[int, float]]] = {}
-    for key, group in groups.items():
-        for place, one in enumerate(group):
-            share = adherence_rate(other.instructions for other in group[max(0, place + 1 - last) : place + 1])
-            assert share is not None
-            curves.setdefault(key, []).append((one.round, share))
-    return curves
 
 
 def _named(figure: Figure, axes: Axes, rows: Sequence[Row]) -> None:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -39,9 +41,14 @@ from arpm.experiments.stand_ins import StandIn, in_form
 from arpm.experiments.throwaway import ThrowAway
 from arpm.generation.base import GenerationRequest
 from arpm.generation.token_estimate import estimated_tokens
+from arpm.history_lines import history_lines
 from arpm.protocol import VIOLATIONS
 from arpm.service import Column
-from governance.config import PRESETS, Policy, preset
+from governance.config import PRESETS, GovernanceConfig, Policy, preset
+from governance.decay import Moment
+from governance.history import Message, Placed
+from retrieval.experience import text_in_context
+from retrieval.memories import Experience
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 _APART = timedelta(minutes=6)
@@ -50,6 +57,10 @@ BUDGETS = (100, 200, 400, 800, 1600)
 SHIPPED = "as shipped"
 # The name of the scripted stand-in among the models.
 _SCRIPT = "script"
+# The policy whose parts are switched off.
+_ABLATED = "afm"
+# A label as wide as any in these prompts.
+_LABEL = 50
 # After so many failed calls in a row the model is given up.
 _GIVE_UP = 5
 
@@ -67,6 +78,20 @@ def columns() -> dict[str, Column]:
         found[policy] = Column(name, {"policy": policy} | without if name == "default" else without)
     # Only instructions differ.
     return found | {f"{policy}, IM": Column(_preset_of(policy), {"policy": policy}) for policy in ("arpm", "afm")}
+
+
+def ablations() -> dict[str, Column]:
+    """Adaptive focus without one of its parts each: those of the paper's own ablation (section 4.9), then both other
+    signals of its score."""
+    off: dict[str, dict[str, Any]] = {
+        "no importance": {"afm_importance": False},
+        "no compression": {"afm_compression": False},
+        "no stubs": {"afm_stubs": False},
+        "no recency": {"afm_half_life": 1e6},
+        "no similarity": {"afm_similarity": False},
+    }
+    whole = columns()[_ABLATED]
+    return {f"{_ABLATED}, {name}": Column(whole.preset, {**whole.changes, **changes}) for name, changes in off.items()}
 
 
 def _preset_of(policy: str) -> str:
@@ -97,13 +122,14 @@ def experiment(run: Run, scenario: Scenario) -> Result:
     """The whole experiment. With `quick`: one seed, one budget, and a model only under two policies."""
     seeds = range(1 if run.quick else run.seeds)
     scripts = all_scripts(scenario, seeds)
-    compared = columns()
+    compared, ablated = columns(), ablations()
     budgets = BUDGETS[2:3] if run.quick else BUDGETS
-    answering = {name: compared[name] for name in ("afm", "stateless")} if run.quick else compared
+    answering = {name: compared[name] for name in ("afm", "stateless")} if run.quick else {**compared, **ablated}
     with _Bench(run) as bench:
-        rows = _prompts(run, bench, scripts, compared, budgets)
+        rows = _prompts(run, bench, scripts, {**compared, **ablated}, budgets)
         graded = _answers(run, bench, scripts, answering, run.model) if run.model else []
-    found = _prompt_result(rows, tuple(compared), budgets)
+    found = _prompt_result([row for row in rows if row["policy"] in compared], tuple(compared), budgets)
+    found = _with(found, _ablation_result(rows, (_ABLATED, *ablated), budgets))
     if graded:
         found = _with(found, _answer_result(graded, tuple(answering)))
     about = {
@@ -149,17 +175,31 @@ class _Bench(ThrowAway):
             timeline = service.create_timeline(
                 script.user, script.character, script.persona, timezone="UTC", model=_SCRIPT
             )
+            # In one go, which takes half as long as one by one.
+            service.embedder.encode_document(embedded_texts(script))
+            service.embedder.encode_query([*(exchange.message for exchange in script.exchanges), script.question])
             for number, exchange in enumerate(script.exchanges):
                 service.clock.inner = FixedClock(START + number * _APART)
                 self.actor.reply = exchange.reply
                 service.turn(timeline.id, exchange.message)
-            # Adaptive focus embeds each message when it first sees it, not all of them before the last question.
-            said = [text for exchange in script.exchanges for text in (exchange.message, exchange.reply)]
-            service.embedder.encode_document(said)
             self._held[script.name] = timeline.id
         service.clock.inner = FixedClock(START + len(script.exchanges) * _APART)
         self.actor.reply = "All right."
         return self._held[script.name]
+
+
+def embedded_texts(script: Script) -> list[str]:
+    """What is embedded of a dialogue: each round alone and behind the one before; for adaptive focus each message.
+
+    Adaptive focus embeds a message when it first sees it; in a talk that is not all of them before the last question.
+    """
+    atoms = [
+        Experience("m", "s", number, None, script.user, script.character, exchange.message, exchange.reply)
+        for number, exchange in enumerate(script.exchanges, 1)
+    ]
+    behind = [text_in_context(before, atom) for before, atom in zip([None, *atoms], atoms, strict=False)]
+    said = [text for exchange in script.exchanges for text in (exchange.message, exchange.reply)]
+    return [*(atom.text for atom in atoms), *behind, *said]
 
 
 def _inputs(run: Run, script: Script, column: Column) -> dict[str, Any]:
@@ -169,8 +209,13 @@ def _inputs(run: Run, script: Script, column: Column) -> dict[str, Any]:
         "config": preset(column.preset or "default").changed(column.changes).as_dict(),
         "embedder": run.settings.embedder,
         "code": code_digest(),
-        "measures": file_digest(Path(__file__)),
+        "measures": _measures(),
     }
+
+
+@cache
+def _measures() -> str:
+    return file_digest(Path(__file__))
 
 
 def _prompts(
@@ -206,7 +251,17 @@ def _prompt(bench: _Bench, script: Script, column: Column) -> Row:
     body = bench.service.rehearse(timeline, script.question, column).body
     seconds = time.perf_counter() - start
     texts = [message.content for message in bench.actor.read[0].messages[:-1]]
-    return {"shown": shows(script, texts), "tokens": body["prompt"]["tokens"], "seconds": round(seconds, 5)}
+    placed = Counter(row["fidelity"] or "left out" for row in body["history"])
+    return {
+        "shown": shows(script, texts),
+        "tokens": body["prompt"]["tokens"],
+        "seconds": round(seconds, 5),
+        "placed": {kind: placed[kind] for kind in _FIDELITIES},
+    }
+
+
+# How messages may be shown, as the turn record has it.
+_FIDELITIES = ("FULL", "COMPRESSED", "PLACEHOLDER", "left out")
 
 
 def shows(script: Script, texts: Sequence[str]) -> bool:
@@ -215,10 +270,14 @@ def shows(script: Script, texts: Sequence[str]) -> bool:
 
 
 def _holds(script: Script, name: str, budget: int | None) -> bool:
-    """Whether the constraint fits into a budget at all: as a standing instruction it has a budget of its own."""
+    """Whether the constraint's line fits into a budget at all: as a standing instruction it has a budget of its own."""
     if budget is None or (name.endswith(", IM") and script.form == "instruction"):
         return True
-    return estimated_tokens(f"{script.user}: {script.constraint}") <= budget
+    moment = Moment(len(script.exchanges) + 1, START + len(script.exchanges) * _APART)
+    at = START + (script.place - 1) * _APART
+    message = Message("user", script.place, script.constraint, "m", at, script.user)
+    lines = history_lines(StandIn.prompt_style, GovernanceConfig(), moment, "UTC", script.question)
+    return estimated_tokens(lines([Placed(message, "FULL", script.constraint, 0, "")], _LABEL)) <= budget
 
 
 def _about(script: Script, name: str) -> Row:
@@ -335,6 +394,40 @@ def _prompt_result(rows: Sequence[Row], names: Sequence[str], budgets: Sequence[
             "budgets": _curves(curve),
         },
         targets=tuple(_targets(rows)),
+    )
+
+
+def _ablation_result(rows: Sequence[Row], names: Sequence[str], budgets: Sequence[int]) -> Result:
+    """What each part of adaptive focus is good for: the paper's Table 2 without a model, at every budget."""
+    lines = []
+    for name in names:
+        of = _rows(rows, policy=name, budget=None)
+        shares = [_rate(_rows(rows, policy=name, budget=budget)).mean for budget in budgets]
+        counts = [statistics.fmean(row["placed"][kind] for row in of) for kind in _FIDELITIES]
+        lines.append((name, str(_rate(of)), *shares, _plus_minus(of, "tokens"), *counts))
+    heads = ("whole", "compressed", "as stubs", "left out")
+    return Result(
+        numbers={
+            "ablation": {
+                name: {
+                    str(budget or SHIPPED): {
+                        "constraint in prompt": _rate(of).as_dict(),
+                        "prompt tokens": _spread(of, "tokens"),
+                        "messages": {kind: statistics.fmean(row["placed"][kind] for row in of) for kind in _FIDELITIES},
+                    }
+                    for budget in (None, *budgets)
+                    for of in [_rows(rows, policy=name, budget=budget)]
+                }
+                for name in names
+            }
+        },
+        tables=(
+            Table(
+                "Adaptive focus without one of its parts: constraint in the prompt, and its messages as shipped",
+                ("variant", SHIPPED, *(f"{budget} tokens" for budget in budgets), "prompt tokens", *heads),
+                tuple(lines),
+            ),
+        ),
     )
 
 

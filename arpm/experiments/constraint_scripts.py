@@ -92,6 +92,7 @@ def all_scripts(scenario: Scenario, seeds: Sequence[int]) -> list[Script]:
     return [scripted(scenario, language, form, seed) for seed in seeds for language in LANGUAGES for form in FORMS]
 
 
+@cache
 def scripts_digest(scenario: Scenario) -> str:
     """The digest of everything that the dialogues are made of, so that a step notices when it changed."""
     return digest(canonical(_read(scenario)))

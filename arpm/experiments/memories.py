@@ -125,6 +125,7 @@ def basis(run: Run, config: GovernanceConfig | None = None, **more: Any) -> dict
 def code_digest() -> str:
     """The digest of the code that ranks and prompts: a step that an earlier version did is done again."""
     folders = [(Path(package.__path__[0]), "**/*.py") for package in (retrieval, governance)]
-    folders += [(Path(arpm.__path__[0]), f"{name}.py") for name in ("recall", "prompt", "turn", "answer", "binding")]
+    names = ("recall", "prompt", "turn", "answer", "binding", "conversation", "history_lines")
+    folders += [(Path(arpm.__path__[0]), f"{name}.py") for name in names]
     files = sorted(path for folder, pattern in folders for path in folder.glob(pattern))
     return digest(canonical([[path.name, digest(path.read_bytes())] for path in files]))

@@ -6,17 +6,28 @@ and goes on when the browser is closed.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
 from flask import Blueprint, Response, request
 
+from arpm.audit.adherence_curves import MOST_CURVES, Curve, adherence_curves
 from arpm.audit.counterfactual import Intervention
 from arpm.audit.exports.guard import csv_text
 from arpm.audit.reading import Readable, read_timelines
 from arpm.audit.replay import Depth
 from arpm.audit.reviews import replies, standing
-from arpm.audit.statistics import PUBLISHED, Observed, Row, Stage, columns, observed, published_rows, summarised
+from arpm.audit.statistics import (
+    PUBLISHED,
+    Observation,
+    Observed,
+    Row,
+    Stage,
+    columns,
+    observed,
+    published_rows,
+    summarised,
+)
 from arpm.errors import NotFoundError
 from arpm.web import strings
 from arpm.web.audits import KINDS, Kind, Run, ledger_kind
@@ -114,13 +125,17 @@ def stop(kind: Kind) -> dict[str, Any]:
 @blueprint.get("/audit/statistics")
 def statistics() -> dict[str, Any]:
     """How models behaved, by model and stage: ?timeline= (again for more), ?stage=session, all or so many rounds."""
-    stage, read, seen, rows = _counted()
+    found = counted()
+    curves = found.curves
     return {
-        "stage": str(stage),
-        "rows": [asdict(row) for row in rows],
-        "erased": sum(one.erased for one in seen),
-        "other_imports": sum(one.other for one in seen),
-        "damaged": [{"name": ledger.name, "message": ledger.damage} for ledger in read if ledger.damage],
+        "stage": str(found.stage),
+        "rows": [asdict(row) for row in found.rows],
+        # As many as are drawn, so that picture and numbers are of the same.
+        "adherence": [asdict(curve) for curve in curves[:MOST_CURVES]],
+        "adherence_curves": len(curves),
+        "erased": sum(one.erased for one in found.seen),
+        "other_imports": sum(one.other for one in found.seen),
+        "damaged": [{"name": ledger.name, "message": ledger.damage} for ledger in found.read if ledger.damage],
     }
 
 
@@ -128,7 +143,7 @@ def statistics() -> dict[str, Any]:
 def statistics_csv() -> Response:
     """The same as a CSV file, as `arpm stats --csv` prints it; ?published=1 in the columns of the published table."""
     published = query_number("published", 0, 0, 1)
-    *_, rows = _counted()
+    rows = counted().rows
     if published:
         text = csv_text(PUBLISHED, published_rows(rows))
     else:
@@ -137,18 +152,34 @@ def statistics_csv() -> Response:
     return attachment(text.encode(), "statistics.csv", "text/csv")
 
 
-def counted_rows() -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The statistics that a request's query asks for, and what they were counted from."""
+
+    stage: Stage
+    read: list[Readable]
+    seen: list[Observed]
+    rows: list[Row]
+
+    @property
+    def observations(self) -> list[Observation]:
+        """Every reply of the ledgers that were read, in their order."""
+        return [one for timeline in self.seen for one in timeline.observations]
+
+    @property
+    def curves(self) -> list[Curve]:
+        """How many standing instructions were kept, along the rounds."""
+        return adherence_curves(self.observations)
+
+
+def counted() -> Counted:
     """The statistics that the present request's query asks for. Raises RequestError and NotFoundError."""
-    return _counted()[-1]
-
-
-def _counted() -> tuple[Stage, list[Readable], list[Observed], list[Row]]:
     stage = _stage(request.args.get("stage", "session"))
     every = query_number("every", 0, 0, 1)
     read = read_timelines(service().logs, [usable(name) for name in request.args.getlist("timeline")])
     seen = [observed(ledger.events()) for ledger in read]
     rows = summarised((one for timeline in seen for one in timeline.observations), stage, every=bool(every))
-    return stage, read, seen, rows
+    return Counted(stage, read, seen, rows)
 
 
 @blueprint.get("/timelines/<id('t'):timeline>/replies")

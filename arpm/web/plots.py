@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from arpm.audit.plots import drawn
 from arpm.audit.plots_audit import Axis, evidence_changes, weights
-from arpm.audit.plots_statistics import analysis_lengths, protocol_shares
+from arpm.audit.plots_statistics import analysis_lengths, protocol_shares, rolling_adherence
 from arpm.errors import NotFoundError
 from arpm.web import strings
-from arpm.web.audit import counted_rows
+from arpm.web.audit import counted
 from arpm.web.body import query_choice, query_text
 from arpm.web.context import audits
 from arpm.web.downloads import attachment
@@ -36,12 +36,18 @@ blueprint = Blueprint("plots", __name__, url_prefix="/api/v1/audit/plots")
 
 @blueprint.get("/statistics.<any(svg, png):kind>")
 def statistics(kind: Kind) -> Response:
-    """Of the statistics of ?timeline=, ?stage= and ?every=: ?of=shares of broken protocol, or lengths of analyses."""
-    draw = {"shares": protocol_shares, "lengths": analysis_lengths}[query_choice("of", "shares", ("shares", "lengths"))]
-    rows = counted_rows()
-    if not rows:
+    """Of the statistics of ?timeline=, ?stage= and ?every=: ?of=shares of broken protocol, lengths of analyses, or
+    adherence, the standing instructions kept along the rounds (whatever the stages)."""
+    of = query_choice("of", "shares", ("shares", "lengths", "adherence"))
+    found = counted()
+    if not found.rows:
         raise NotFoundError(strings.NOTHING_TO_DRAW.format(why=strings.NO_ROWS))
-    return _picture(draw(rows[:MOST_ROWS]), kind, "statistics")
+    if of == "adherence":
+        if not found.curves:
+            raise NotFoundError(strings.NOTHING_TO_DRAW.format(why=strings.NOTHING_CHECKED))
+        return _picture(rolling_adherence(found.observations), kind, "adherence")
+    draw = {"shares": protocol_shares, "lengths": analysis_lengths}[of]
+    return _picture(draw(found.rows[:MOST_ROWS]), kind, "statistics")
 
 
 @blueprint.get("/weights.<any(svg, png):kind>")

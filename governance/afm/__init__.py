@@ -12,6 +12,7 @@ from governance.afm.compress import (
     Compressor,
     HeuristicCompressor,
     ModelCompressor,
+    NoCompressor,
     cached_count,
 )
 from governance.afm.manager import Context, FocusManager, Statistics, Turn
@@ -29,6 +30,7 @@ __all__ = [
     "FocusManager",
     "HeuristicCompressor",
     "ModelCompressor",
+    "NoCompressor",
     "Statistics",
     "Turn",
     "cached_count",

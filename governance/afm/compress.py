@@ -65,6 +65,14 @@ def cached_count(count: Count, size: int = 100_000) -> Count:
     return lru_cache(maxsize=size)(count)
 
 
+class NoCompressor:
+    """Shortens nothing: what does not fit whole is shown as something else (the paper's ablation, section 4.9)."""
+
+    def compress(self, text: str, query: str, budget: int) -> Compressed:
+        """An empty compression."""
+        return Compressed("")
+
+
 class HeuristicCompressor:
     """Keeps the sentences that share most words with the question; deterministic. Safe between threads.
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from operator import attrgetter
 
 from governance.afm.compress import LEAST, Compressor, target_tokens
 from governance.afm.placeholders import merged, placeholder
-from governance.history import Count, Fidelity, Focus, Message, Placed, Speaker
+from governance.history import Count, Fidelity, Focus, Message, Placed, Speaker, made
 
 # Why a message is shown as it is.
 CRITICAL = "critical"
@@ -50,19 +52,32 @@ class BudgetTooSmallError(ValueError):
 class Budget:
     """What a prompt may cost, in tokens.
 
-    `overhead` is what the chat template adds to each message. `reserved` is spent before any past message: the message
-    that is answered, standing instructions, whatever else is always shown. Raises BudgetTooSmallError.
+    `overhead` is what the prompt adds to each message, and `stub_overhead` to a placeholder where that is something
+    else. `reserved` is spent before any past message: the message that is answered, standing instructions, whatever
+    else is always shown. Raises BudgetTooSmallError.
     """
 
     tokens: int
     overhead: int = 0
     reserved: int = 0
+    stub_overhead: int | None = None
+
+    @property
+    def of_stub(self) -> int:
+        """What the prompt adds to a placeholder."""
+        return self.overhead if self.stub_overhead is None else self.stub_overhead
 
     def __post_init__(self) -> None:
-        if self.overhead < 0 or self.reserved < 0:
-            raise ValueError(f"overhead and reserved tokens are not negative: {self.overhead}, {self.reserved}")
+        if self.overhead < 0 or self.reserved < 0 or self.of_stub < 0:
+            raise ValueError(
+                f"overhead and reserved tokens are not negative: {self.overhead}, {self.of_stub}, {self.reserved}"
+            )
         if self.tokens < max(self.reserved, 1):
             raise BudgetTooSmallError(self.tokens, max(self.reserved, 1))
+
+
+# Counts shown messages as the prompt joins them.
+Joined = Callable[[Sequence[Placed]], int]
 
 
 def pack_as_published(
@@ -72,38 +87,67 @@ def pack_as_published(
     budget: Budget,
     count: Count,
     compressor: Compressor,
+    *,
+    joined: Joined | None = None,
+    stubs: bool = True,
 ) -> list[Placed]:
     """One `Placed` for each message, packed as in the paper: oldest first, each in the best form that still fits.
 
     What comes late finds nothing left: with a small budget the newest messages are dropped (they have their line here;
-    the published code left them out of its statistics too). `messages` are oldest first, `focuses` theirs.
+    the published code left them out of its statistics too). `messages` are oldest first, `focuses` theirs; `joined` and
+    `stubs` as in `pack`.
     """
-    left = budget.tokens - budget.reserved
-    placed = []
-    for message, focus in zip(messages, focuses, strict=True):
-        item = _best_form(message, focus, query, left, budget.overhead, count, compressor)
-        left -= item.tokens
-        placed.append(item)
-    return placed
+
+    def packed(left: int) -> list[Placed]:
+        placed = []
+        for message, focus in zip(messages, focuses, strict=True):
+            item = _best_form(message, focus, query, left, budget, count, compressor, stubs=stubs)
+            left -= item.tokens
+            placed.append(item)
+        return placed
+
+    return _within(budget, joined, packed)
+
+
+def _within(budget: Budget, joined: Joined | None, packed: Callable[[int], list[Placed]]) -> list[Placed]:
+    """What is packed for the budget's room, or for less until it fits as the prompt joins it."""
+    room = budget.tokens - budget.reserved
+    limit = room
+    while True:
+        placed = packed(limit)
+        over = joined([item for item in placed if item.text]) - room if joined else 0
+        if over <= 0:
+            return placed
+        if limit <= 0:
+            raise BudgetTooSmallError(budget.tokens, budget.tokens + over)
+        limit -= over
 
 
 _LADDER: tuple[Fidelity, ...] = ("FULL", "COMPRESSED", "PLACEHOLDER")
 
 
 def _best_form(
-    message: Message, focus: Focus, query: str, left: int, overhead: int, count: Count, compressor: Compressor
+    message: Message,
+    focus: Focus,
+    query: str,
+    left: int,
+    budget: Budget,
+    count: Count,
+    compressor: Compressor,
+    *,
+    stubs: bool,
 ) -> Placed:
     """The highest form from the intended one downwards that fits, or none (the steps of section 3.3)."""
     if not message.text.strip():
         return Placed(message, None, "", 0, EMPTY, focus)
     note = None
-    for fidelity in _LADDER[_LADDER.index(focus.intended) :]:
-        text = message.text
+    for fidelity in _LADDER[_LADDER.index(focus.intended) : None if stubs else -1]:
+        text, overhead = message.text, budget.overhead
         if fidelity == "COMPRESSED":
             short = compressor.compress(text, query, target_tokens(count(text)))
             text, note = short.text, short.note
         elif fidelity == "PLACEHOLDER":
-            text = placeholder(message)
+            text, overhead = placeholder(message), budget.of_stub
         cost = count(text) + overhead
         if text and cost <= left:
             reason = SCORE if fidelity == focus.intended else SCORE_SHORT
@@ -119,7 +163,8 @@ def pack(
     count: Count,
     compressor: Compressor,
     *,
-    joined: Callable[[Sequence[str]], int] | None = None,
+    joined: Joined | None = None,
+    stubs: bool = True,
 ) -> list[Placed]:
     """One `Placed` for each message (oldest first, as `messages`), packed as we ship it.
 
@@ -135,19 +180,15 @@ def pack(
        Runs with the best scores have a line of their own, and when room ends one line stands for all others. Only when
        there is no room for that are messages dropped.
 
-    `joined`, when given, counts the shown texts as the prompt joins them; should that be more than the parts, less is
-    shown. Raises BudgetTooSmallError when even nothing is too much for it.
+    `joined`, when given, counts the shown messages as the prompt joins them; should that be more than the parts, less
+    is shown. Without `stubs` messages are dropped where they would be placeholders. Raises BudgetTooSmallError when
+    even nothing is too much for `joined`.
     """
-    room = budget.tokens - budget.reserved
-    limit = room
-    while True:
-        placed = _Packer(messages, focuses, query, limit, budget.overhead, count, compressor).packed()
-        over = joined([item.text for item in placed if item.text]) - room if joined else 0
-        if over <= 0:
-            return placed
-        if limit <= 0:
-            raise BudgetTooSmallError(budget.tokens, budget.tokens + over)
-        limit -= over
+
+    def packed(limit: int) -> list[Placed]:
+        return _Packer(messages, focuses, query, limit, budget, count, compressor, stubs=stubs).packed()
+
+    return _within(budget, joined, packed)
 
 
 class _Packer:
@@ -159,9 +200,11 @@ class _Packer:
         focuses: Sequence[Focus],
         query: str,
         limit: int,
-        overhead: int,
+        budget: Budget,
         count: Count,
         compressor: Compressor,
+        *,
+        stubs: bool,
     ) -> None:
         if len(messages) != len(focuses):
             raise ValueError(f"{len(messages)} messages have {len(focuses)} focuses")
@@ -169,16 +212,20 @@ class _Packer:
         self._focuses = focuses
         self._query = query
         self._left = limit
-        self._overhead = overhead
+        self._overhead = budget.overhead
+        self._stub_overhead = budget.of_stub
+        self._stubs = stubs
         self._count = count
         self._compressor = compressor
-        self._scores = [focus.score for focus in focuses]
+        self._scores = list(map(attrgetter("score"), focuses))
+        kinds = map(attrgetter("importance"), focuses)
+        self._critical = [place for place, kind in enumerate(kinds) if kind == "CRITICAL"]
         self._placed: list[Placed | None] = [None] * len(messages)
 
     def packed(self) -> list[Placed]:
         """Every step in its order."""
-        for place, message in enumerate(self._messages):
-            if not message.text or message.text.isspace():
+        for place, text in enumerate(map(attrgetter("text"), self._messages)):
+            if not text or text.isspace():
                 self._drop(place, EMPTY)
         self._place_critical("user")
         self._place_newest()
@@ -190,10 +237,8 @@ class _Packer:
     def _place_critical(self, speaker: Speaker) -> None:
         places = [
             place
-            for place, focus in enumerate(self._focuses)
-            if focus.importance == "CRITICAL"
-            and self._messages[place].speaker == speaker
-            and self._placed[place] is None
+            for place in self._critical
+            if self._messages[place].speaker == speaker and self._placed[place] is None
         ]
         costs = {place: self._cost(self._messages[place].text) for place in places}
         places.sort(key=lambda place: (-self._focuses[place].similarity, -place))
@@ -228,9 +273,10 @@ class _Packer:
     def _place_by_score(self) -> None:
         places = [p for p, f in enumerate(self._focuses) if f.intended != "PLACEHOLDER" and self._placed[p] is None]
         places.sort(key=lambda place: (-self._focuses[place].score, -place))
-        waiting = sum(item is None for item in self._placed)
+        waiting = self._placed.count(None)
         # With nothing left over there are no placeholders to keep room for.
-        aside = 0 if waiting == len(places) and self._all_fit(places) else int(self._left * _PLACEHOLDERS)
+        unneeded = not self._stubs or (waiting == len(places) and self._all_fit(places))
+        aside = 0 if unneeded else int(self._left * _PLACEHOLDERS)
         for place in places:
             if self._left - aside < _USEFUL + self._overhead:
                 return
@@ -256,14 +302,18 @@ class _Packer:
         runs = list(self._runs())
         if not runs:
             return
+        if not self._stubs:
+            for place in (place for run in runs for place in run):
+                self._drop(place, NO_ROOM)
+            return
         best = [max(map(self._scores.__getitem__, run)) for run in runs]
         order = sorted(range(len(runs)), key=lambda number: (-best[number], -number))
         everything = [place for run in runs for place in run]
-        rest_line = self._cost(self._told(everything, named=False, others=len(runs) > 1))
+        rest_line = self._stub_cost(self._told(everything, named=False, others=len(runs) > 1))
         for done, number in enumerate(order):
             last = done == len(order) - 1
             told = self._told(runs[number])
-            if self._cost(told) > self._left - (0 if last else rest_line):
+            if self._stub_cost(told) > self._left - (0 if last else rest_line):
                 self._place_rest([runs[other] for other in sorted(order[done:])])
                 return
             self._stand_for(runs[number], told)
@@ -273,24 +323,34 @@ class _Packer:
         places = [place for run in runs for place in run]
         for named in (True, False):
             told = self._told(places, named=named, others=len(runs) > 1)
-            if self._cost(told) <= self._left:
+            if self._stub_cost(told) <= self._left:
                 self._stand_for(places, told)
                 return
         for place in places:
             self._drop(place, NO_ROOM)
 
     def _told(self, places: Sequence[int], *, named: bool = True, others: bool = False) -> str:
-        messages = [self._messages[place] for place in places]
-        scores = [self._scores[place] for place in places] if named else None
+        messages = list(map(self._messages.__getitem__, places))
+        scores = list(map(self._scores.__getitem__, places)) if named else None
         return merged(messages, scores, others=others)
 
     def _stand_for(self, places: Sequence[int], told: str) -> None:
         """Let the first of the messages hold the placeholder of them all."""
         first = places[0]
-        self._show(first, "PLACEHOLDER", told, self._cost(told), self._why(first))
-        elsewhere = MERGED.format(round=self._messages[first].round)
-        for place in places[1:]:
-            self._placed[place] = Placed(self._messages[place], "PLACEHOLDER", "", 0, elsewhere, self._focuses[place])
+        self._show(first, "PLACEHOLDER", told, self._stub_cost(told), self._why(first))
+        others = places[1:]
+        rows = zip(
+            map(self._messages.__getitem__, others),
+            repeat("PLACEHOLDER"),
+            repeat(""),
+            repeat(0),
+            repeat(MERGED.format(round=self._messages[first].round)),
+            map(self._focuses.__getitem__, others),
+            repeat(None),
+        )
+        # Nearly all messages of a long conversation are made here.
+        for place, item in zip(others, made(Placed, rows), strict=True):
+            self._placed[place] = item
 
     def _runs(self) -> Iterator[list[int]]:
         """The places of messages without a decision, in stretches that no shown message interrupts."""
@@ -328,3 +388,6 @@ class _Packer:
 
     def _cost(self, text: str) -> int:
         return self._count(text) + self._overhead
+
+    def _stub_cost(self, text: str) -> int:
+        return self._count(text) + self._stub_overhead

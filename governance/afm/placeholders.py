@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import nlargest
 from typing import NamedTuple
+
+import numpy as np
 
 from governance.history import Message, Speaker
 from retrieval.text import Language, language
@@ -68,12 +69,12 @@ def merged(messages: Sequence[Message], scores: Sequence[float] | None = None, *
 def _named(messages: Sequence[Message], scores: Sequence[float]) -> list[str]:
     """The best keyword of those with the highest scores, in the order of the conversation, none twice."""
     most = min(_OF_RUN, max(_OF_ONE, math.isqrt(len(messages))))
-    # A few more than are named: some have no keyword, and some have that of another.
-    best = nlargest(2 * most, zip(scores, range(0, -len(messages), -1), strict=True))
+    # A few more than are named: some have no keyword, and some have that of another. Of equals the oldest.
+    best = np.argsort(-np.asarray(scores), kind="stable")[: 2 * most]
     found: dict[str, tuple[int, str]] = {}
-    for _, back in best:
-        for _, word in _ranked(messages[-back].text)[:1]:
-            found.setdefault(word.casefold(), (-back, word))
+    for place in best.tolist():
+        for _, word in _ranked(messages[place].text)[:1]:
+            found.setdefault(word.casefold(), (place, word))
         if len(found) == most:
             break
     return [word for _, word in sorted(found.values())]

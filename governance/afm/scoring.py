@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from governance.history import Fidelity, Focus, Importance
+from governance.history import Fidelity, Focus, Importance, made
 from retrieval.embedding.calibration import calibrate
 
 # The constants of the paper's experiments (sections 3.2 and 3.3). A turn is a round: a message and its reply.
@@ -69,15 +69,16 @@ def focuses(
     """The focus of every message: the formulas above over whole conversations (arrays of length n, oldest first)."""
     related = np.maximum(np.asarray(similarities, np.float64), 0.0)
     recency = 0.5 ** (np.maximum(np.asarray(rounds_ago, np.float64), 0.0) / half_life)
-    kinds = np.array([_KINDS[importance] for importance in importances], np.int8)
+    kinds = np.fromiter(map(_KINDS.__getitem__, importances), np.int8, len(importances))
     scores = np.select(
         [kinds == _KINDS["CRITICAL"], kinds == _KINDS["RELEVANT"]],
         [np.ones_like(related), related * (0.4 + 0.4 * recency)],
         related * (0.25 * recency),
     )
     tiers = np.where(scores >= tau_high, 0, np.where(scores >= tau_mid, 1, 2))
-    rows = zip(importances, related.tolist(), recency.tolist(), scores.tolist(), tiers.tolist(), strict=True)
-    return [Focus(kind, sim, weight, score, _TIERS[tier]) for kind, sim, weight, score, tier in rows]
+    intended = map(_TIERS.__getitem__, tiers.tolist())
+    rows = zip(importances, related.tolist(), recency.tolist(), scores.tolist(), intended, strict=True)
+    return list(made(Focus, rows))
 
 
 _KINDS: dict[Importance, int] = {"CRITICAL": 0, "RELEVANT": 1, "TRIVIAL": 2}

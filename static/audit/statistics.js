@@ -3,7 +3,7 @@
 import { api, files } from "../api.js";
 import { bar, el, fill } from "../dom.js";
 import { go, place } from "./address.js";
-import { choice, plot, room, share, table, timelineName, timelinesChoice } from "./parts.js";
+import { button, choice, plot, room, share, table, timelineName, timelinesChoice } from "./parts.js";
 import { page } from "./state.js";
 import { words } from "./strings.js";
 
@@ -34,6 +34,7 @@ export async function statisticsSection(section) {
     found.damaged.map(({ name, message }) => el("p", { class: "warning" }, words.damagedStatistics(name, message))),
     found.rows.length ? tables(found.rows.map((row) => ({ ...row, stage: stageName(row.stage, sessions) }))) : el("p", { class: "empty" }, words.noStatistics),
     found.rows.length ? figures(found.rows, query) : null,
+    found.adherence.length ? adherence(found, query) : null,
     found.erased ? el("p", { class: "hint" }, words.notCounted(found.erased)) : null,
     found.other_imports ? el("p", { class: "hint" }, words.otherImports(found.other_imports)) : null,
   );
@@ -51,6 +52,8 @@ function stageName(stage, sessions) {
 
 /** How many rows the server draws. */
 const DRAWN = 40;
+/** Rows of a table at a time. */
+const PAGE = 50;
 
 function figures(rows, query) {
   const captions = Object.entries(words.statisticsPlots);
@@ -66,6 +69,42 @@ function figures(rows, query) {
       el("a", { href: files.statistics(query), download: "" }, words.saveTable),
       el("a", { href: files.statistics({ ...query, published: 1 }), download: "" }, words.savePublished),
     ),
+  );
+}
+
+/** Standing instructions kept along the rounds: the picture, and its numbers by round, newest first. */
+function adherence(found, query) {
+  const { adherence: curves, adherence_curves: count } = found;
+  const many = curves.some(({ timeline }) => timeline);
+  const heads = Object.entries(words.adherenceHeads).filter(([name]) => many || name !== "timeline");
+  const points = curves.flatMap(({ model, timeline, points: own }) => own.map((point) => ({ ...point, model, timeline })));
+  points.sort((one, other) => other.round - one.round);
+  const cells = (point) => ({
+    round: words.number(point.round),
+    model: point.model,
+    timeline: timelineName(point.timeline),
+    kept: words.keptOf(point.kept, point.checked),
+    share: share(point.share),
+  });
+  const whole = room(words.adherenceTitle, heads, []);
+  const body = whole.querySelector("tbody");
+  const more = button(words.more, put, { class: "older" });
+  let at = 0;
+  function put() {
+    const some = table(words.adherenceTitle, heads, points.slice(at, at + PAGE).map(cells));
+    body.append(...some.querySelector("tbody").children);
+    at += PAGE;
+    more.hidden = at >= points.length;
+  }
+  put();
+  return el(
+    "section",
+    { class: "adherence-curves" },
+    el("h2", {}, words.adherenceTitle),
+    count > curves.length ? el("p", { class: "hint" }, words.adherenceFirst(curves.length, count)) : null,
+    plot("statistics", { ...query, of: "adherence" }, words.adherencePlot, words.adherencePlotText(points.length, points[0])),
+    whole,
+    more,
   );
 }
 

@@ -464,6 +464,13 @@ export const words = {
     drawn < count ? `The first ${number(drawn)} of ${number(count)} rows of the table above, by their place in it.` : "The rows of the table above, by their place in it.",
   statisticsPlots: { shares: "How often replies left the protocol.", lengths: "How long the analyses are." },
   statisticsPlotText: (caption, rows) => `${caption} Bars for ${many(rows, "row", "rows")} of the table above, which has the numbers.`,
+  adherenceTitle: "Standing instructions kept, along the rounds",
+  adherencePlot: "Of the instructions that code could check, the share kept over the last ten replies that had any.",
+  adherencePlotText: (count, newest) =>
+    `Share of standing instructions kept over the last ten replies, for ${many(count, "reply", "replies")}; ${(100 * newest.share).toFixed(1)} percent at round ${number(newest.round)}. The table below has the numbers.`,
+  adherenceFirst: (drawn, count) => `The first ${number(drawn)} of ${number(count)} curves.`,
+  adherenceHeads: { round: "Round", model: "Model", timeline: "Timeline", kept: "Kept in this reply", share: "Over the last ten" },
+  keptOf: (kept, checked) => `${number(kept)} of ${number(checked)}`,
   saveTable: "Save the table as CSV",
   savePublished: "Save it in the columns of the published table",
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from arpm.audit.adherence_curves import MOST_CURVES, adherence_curves
 from arpm.audit.plots import save
 from arpm.audit.plots_statistics import analysis_lengths, protocol_shares, rolling_adherence
 from arpm.audit.reading import read_timelines
@@ -319,6 +320,13 @@ def test_the_curve_of_instructions_kept_looks_back_on_the_last_replies(tmp_path:
     plain, other = rolling_adherence(observations, last=2).axes[0].lines
     assert plain.get_xydata().tolist() == [[1, 1.0], [2, pytest.approx(2 / 3)], [5, pytest.approx(1 / 3)]]
     assert other.get_xydata().tolist() == [[6, 1.0]]
+
+
+def test_of_many_curves_the_first_are_drawn() -> None:
+    """Bug class: a legend of a hundred timelines fills the plot."""
+    kept = [Observation(f"t{place}", "s", 1, "plain", instructions=("kept",)) for place in range(100)]
+    assert len(adherence_curves(kept)) == 100
+    assert len(rolling_adherence(kept).axes[0].lines) == MOST_CURVES
 
 
 def _named(logs: Path, model: str) -> Any:

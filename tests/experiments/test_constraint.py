@@ -24,6 +24,7 @@ from arpm.experiments.constraint_scripts import (
     distractors,
     scripted,
 )
+from arpm.generation.token_estimate import estimated_tokens
 from arpm.settings import Settings
 from governance.afm.placeholders import merged, placeholder
 from governance.config import Policy, preset
@@ -211,6 +212,26 @@ def test_every_policy_is_compared_and_budgets_limit_those_that_have_one() -> Non
             assert 300 in (held, changed.history_budget, changed.evidence_budget)
 
 
+def test_each_ablation_switches_off_one_part_of_adaptive_focus() -> None:
+    whole = preset("afm").changed(constraint.columns()["afm"].changes)
+    off = {}
+    for name, column in constraint.ablations().items():
+        off[name] = whole.differences(preset(column.preset or "default").changed(column.changes))
+    assert {key for changed in off.values() for key in changed} == {
+        *("afm_importance", "afm_compression", "afm_stubs", "afm_half_life", "afm_similarity")
+    }
+    assert all(len(changed) == 1 for changed in off.values())
+
+
+def test_a_budget_holds_a_constraint_only_with_its_whole_line() -> None:
+    """Bug class: the bar asks for a constraint whose words fit and whose label and cue do not."""
+    script = SCRIPTS[0]
+    words = estimated_tokens(f"{script.user}: {script.constraint}")
+    assert not constraint._holds(script, "afm", words)
+    assert constraint._holds(script, "afm", words + 40)
+    assert constraint._holds(script, "afm", None)
+
+
 @pytest.mark.parametrize("module", [allergy, tax])
 def test_a_quick_run_says_what_every_prompt_shows(tmp_path: Path, module: Any) -> None:
     run = runs(tmp_path, module.__name__.rpartition(".")[2])
@@ -224,6 +245,17 @@ def test_a_quick_run_says_what_every_prompt_shows(tmp_path: Path, module: Any) -
     for name in ("arpm, IM", "afm, IM"):
         assert shown[name]["instruction, en"]["mean"] == shown[name]["instruction, zh"]["mean"] == 1.0
     assert result.numbers["prompt tokens"]["stateless"]["mean"] < result.numbers["prompt tokens"]["full"]["mean"]
+    parts = result.numbers["ablation"]
+    assert list(parts) == ["afm", *constraint.ablations()]
+    assert parts["afm"][constraint.SHIPPED]["constraint in prompt"] == shown["afm"]["all"]
+    for name, by_budget in parts.items():
+        for found in by_budget.values():
+            # A line for every message of the dialogue.
+            assert sum(found["messages"].values()) == pytest.approx(2 * (DISTRACTORS + 1))
+            if name == "afm, no stubs":
+                assert found["messages"]["PLACEHOLDER"] == 0
+            if name == "afm, no compression":
+                assert found["messages"]["COMPRESSED"] == 0
     path = write(result, run, {})
     assert json.loads(path.read_text("utf-8"))["numbers"]["scenario"] == run.name
     assert {"in-prompt.png", "budgets.svg", "tables.md"} <= {file.name for file in run.out.iterdir()}

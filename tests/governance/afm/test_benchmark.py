@@ -15,5 +15,7 @@ def test_a_quick_run_measures_both_packers_and_every_budget_holds() -> None:
     assert 0 < shipped["median_ms"] <= shipped["p95_ms"]
     assert result["budgets"]["exceeded"] == {"as shipped": 0, "as published": 0}
     assert min(result["budgets"]["fullest"].values()) > 0.9
+    assert result["lines"]["exceeded"] == {"afm": 0, "afm_paper": 0}
+    assert min(result["lines"]["fullest"].values()) > 0.8
     assert all(item["met"] for item in result["targets"])
     assert "afm_packing" in available()

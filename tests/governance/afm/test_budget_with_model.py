@@ -13,7 +13,7 @@ import pytest
 from arpm.generation.local_model import LoadedTokenizer, load_tokenizer
 from governance.afm import Budget, HeuristicCompressor, cached_count, pack, pack_as_published
 from governance.afm.packing import BudgetTooSmallError
-from governance.history import Count
+from governance.history import Count, Placed
 from tests.governance.afm.support import drawn
 
 CASES = 400
@@ -64,12 +64,12 @@ def test_texts_joined_otherwise_are_within_it_too_when_their_count_is_given(
         messages, focuses = drawn(chance)
         budget = Budget(chance.randrange(20, 800))
 
-        def joined(texts: Sequence[str]) -> int:
-            return tokenizer.count("Notes:\n" + " / ".join(texts))
+        def joined(items: Sequence[Placed]) -> int:
+            return tokenizer.count("Notes:\n" + " / ".join(item.text for item in items))
 
         try:
             placed = pack(messages, focuses, "花生", budget, count, compressor, joined=joined)
         except BudgetTooSmallError:
             assert joined([]) > budget.tokens, case
             continue
-        assert joined([item.text for item in placed if item.text]) <= budget.tokens, case
+        assert joined([item for item in placed if item.text]) <= budget.tokens, case
