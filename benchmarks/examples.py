@@ -60,6 +60,8 @@ def _filled(line: str, language: str, slots: dict[tuple[str, str], list[str]], d
     filled = line
     # A filling may hold no slot, so that one pass is enough.
     filled = _SLOT.sub(lambda slot: draw.choice(slots[slot[1], language]), filled)
+    # A filling that is a question needs no full stop behind it, which would keep the next sentence from being one.
+    filled = re.sub(r"([?？])[.。]", r"\1", filled)
     return filled[:1].upper() + filled[1:]
 
 

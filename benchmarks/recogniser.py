@@ -1,7 +1,8 @@
-"""The instruction recogniser and the importance classifier on sets that nothing was trained or chosen on.
+"""The instruction recogniser and the importance classifier on messages that nothing was trained on.
 
-Public inputs (IFEval, MT-Eval) are named by key, their labels were given by reading; the English and Chinese messages
-of ours are in data/recogniser. docs/instructions.md says by which rule the labels were given.
+Two sets, reported apart. Development: messages of ours that were looked at and by which things were chosen. Held out:
+messages by another hand and the public inputs (IFEval, MT-Eval), named by key; their labels were given by reading, and
+which of them go wrong is never told. docs/instructions.md says by which rule the labels were given.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks.examples import FOLDER
 from benchmarks.report import data_folder, main, table, target
 from governance.importance import classify
-from governance.instructions import recognise
+from governance.instructions import Recognised, recognise
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
+
+HELD_OUT = FOLDER / "held_out.tsv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,60 +39,98 @@ class Input:
 def run(quick: bool) -> dict[str, Any]:
     """Recognise every input with the rules alone and with the classifier; time each; judge the importance set."""
     embedder = load_embedder("e5")
-    inputs = list(all_inputs())[:: 20 if quick else 1]
-    recognise("Warm up.", embedder)
+    step = 20 if quick else 1
+    development = list(development_inputs())[::step]
+    said, _ = judged(development, embedder)
+    pairs = zip(development, said, strict=True)
+    result: dict[str, Any] = {
+        "tables": tables("development", development, said),
+        "inputs": {"development": len(development), "held out": 0},
+        "wrong": [f"{item.source} {item.key}: {item.label}, said {got}" for item, got in pairs if item.label != got],
+    }
+    # A quick run shows that the benchmark works: the held-out set is not touched for that.
+    if quick:
+        result["tables"].append(table("held out", ("note",), [["left alone by a quick run"]]))
+    elif HELD_OUT.exists():
+        held_out = [*held_out_inputs(), *public_inputs()]
+        said, times = judged(held_out, embedder)
+        scores = _scores(held_out, said)
+        result["tables"] += tables("held out", held_out, said)
+        result["inputs"]["held out"] = len(held_out)
+        result["milliseconds"] = times
+        result["targets"] = [
+            target("recall of standing instructions", scores[0], 0.95, at_least=True),
+            target("precision of standing instructions", scores[1], 0.85, at_least=True),
+            target("median processor time of an input", times["median processor time"], 10, unit="ms"),
+        ]
+    else:
+        note = f"{HELD_OUT.name} is missing in benchmarks/data/recogniser: no held-out figures, and no targets"
+        result["tables"].append(table("held out", ("note",), [[note]]))
+    result["tables"] += _importance(embedder)
+    return result
+
+
+def judged(inputs: Sequence[Input], embedder: Embedder) -> tuple[list[str], dict[str, float]]:
+    """What is said of each input, and the time it took in milliseconds."""
+    recognise("From now on, a warm-up. Could you keep it short with me?", embedder)
     said, times, busy = [], [], []
     for item in inputs:
         start, used = time.perf_counter(), time.process_time()
-        said.append(action_of(item.message, embedder))
+        found = recognise(item.message, embedder)
         times.append(1000 * (time.perf_counter() - start))
         busy.append(1000 * (time.process_time() - used))
-    rules = [action_of(item.message, None) for item in inputs]
-    scores = _scores(inputs, said)
-    columns = ("source", "inputs", "add", "found", "false", "recall", "precision")
-    middle, late = statistics.median(times), sorted(times)[int(len(times) * 0.95)]
-    pairs = zip(inputs, said, strict=True)
-    return {
-        "tables": [
-            table("rules and classifier", columns, _rows(inputs, said)),
-            table("rules alone", columns, _rows(inputs, rules)),
-            table("what is what", ("label", "said", "inputs"), _confusion(inputs, said)),
-            *_importance(embedder),
-        ],
-        "inputs": len(inputs),
-        "wrong": [f"{item.source} {item.key}: {item.label}, said {got}" for item, got in pairs if item.label != got],
-        "milliseconds": {
-            "median": round(middle, 2),
-            "p95": round(late, 2),
-            "median processor time": round(statistics.median(busy), 2),
-        },
-        "targets": [
-            target("recall of standing instructions", scores[0], 0.95, at_least=True),
-            target("precision of standing instructions", scores[1], 0.85, at_least=True),
-            target("median time of an input", middle, 10, unit="ms"),
-        ],
+        said.append(action_of(found, item.label))
+    return said, {
+        "median": round(statistics.median(times), 2),
+        "p95": round(sorted(times)[int(len(times) * 0.95)], 2),
+        "median processor time": round(statistics.median(busy), 2),
     }
 
 
-def action_of(message: str, embedder: Embedder | None) -> str:
-    """What a message is taken for: to add anything, to take or change something back, or neither."""
-    actions = {asked.action for asked in recognise(message, embedder)}
+def tables(part: str, inputs: Sequence[Input], said: Sequence[str]) -> list[dict[str, Any]]:
+    """The tables of one of the two sets."""
+    rules = [action_of(recognise(item.message), item.label) for item in inputs]
+    columns = ("source", "inputs", "add", "found", "false", "recall", "precision")
+    return [
+        table(f"{part}: rules and classifier", columns, _rows(inputs, said)),
+        table(f"{part}: rules alone", columns, _rows(inputs, rules)),
+        table(f"{part}: what is what", ("label", "said", "inputs"), _confusion(inputs, said)),
+    ]
+
+
+def action_of(found: Sequence[Recognised], label: str) -> str:
+    """What a message is taken for: to add anything, to take or change something back, or neither.
+
+    "Stop using emojis" does the one or the other by what is in force (`or_add`), which a message alone does not tell:
+    it is right under both labels, and a false addition where nothing was asked for.
+    """
+    actions = {asked.action for asked in found}
     if "add" in actions:
         return "add"
+    if any(asked.or_add for asked in found):
+        return label if label in ("add", "retire") else "add"
     return "retire" if actions & {"retire", "replace", "narrow"} else "none"
 
 
-def all_inputs() -> Iterator[Input]:
-    """The whole set. Raises DataMissingError without the public data."""
-    yield from public_inputs()
-    for place, line in enumerate((FOLDER / "test.tsv").read_text("utf-8").splitlines(), 1):
-        if not line.startswith("#"):
+def development_inputs() -> Iterator[Input]:
+    """Messages of ours that things were chosen by."""
+    yield from _own(FOLDER / "test.tsv", "development")
+
+
+def held_out_inputs() -> Iterator[Input]:
+    """Messages by another hand, looked at by nobody who trains or chooses."""
+    yield from _own(HELD_OUT, "held out")
+
+
+def _own(path: Path, name: str) -> Iterator[Input]:
+    for place, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if line and not line.startswith("#"):
             label, language, message = line.split("\t")
-            yield Input(f"ours, {language}", str(place), message, label)
+            yield Input(f"{name}, {language}", str(place), message, label)
 
 
 def public_inputs() -> Iterator[Input]:
-    """The inputs whose text is in the data folder."""
+    """The inputs whose text is in the data folder. Raises DataMissingError without it."""
     labels = json.loads((FOLDER / "test_public.json").read_text("utf-8"))
     texts = {
         "ifeval": {row["key"]: row["prompt"] for row in _lines("ifeval", "input_data.jsonl")},

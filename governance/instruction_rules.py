@@ -12,6 +12,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from governance.written_chinese import as_read
+
 Rules = tuple[tuple[str, re.Pattern[str]], ...]
 
 
@@ -291,8 +293,9 @@ def without_invisible(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` as rules read it: full-width and styled letters as the plain ones they look like, one kind of apostrophe."""
-    return unicodedata.normalize("NFKC", without_invisible(text)).replace("’", "'")
+    """`text` as rules read it: full-width and styled letters as the plain ones they look like, one kind of apostrophe,
+    Chinese in simplified characters."""
+    return as_read(unicodedata.normalize("NFKC", without_invisible(text)).replace("’", "'"))
 
 
 # What makes a question of a request only for the sake of politeness.

@@ -33,6 +33,7 @@ from governance.instruction_rules import (
     plain,
     without_invisible,
 )
+from governance.rule_rates import probability_of
 from retrieval.embedding.base import Embedder
 from retrieval.text import sentences
 
@@ -82,7 +83,7 @@ def recognise(message: str, embedder: Embedder | None = None) -> list[Recognised
     blanked = QUOTED.sub(blank, CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), message))
     spans = list(sentences(blanked))
     texts = [plain(blanked[start:end]) if end - start <= _LONGEST else "" for start, end in spans]
-    decided = [_by_rule(text) for text in texts]
+    decided = [by_rule(text) for text in texts]
     if recogniser.trained_on(embedder):
         assert embedder is not None
         _classify(texts, decided, embedder)
@@ -97,17 +98,15 @@ def recognise(message: str, embedder: Embedder | None = None) -> list[Recognised
 
 
 _Decision = tuple[Action, str | None, float, str, bool]
-# How often the rules were right on the examples that the classifier is trained on: see docs/instructions.md.
-_RULE_PROBABILITY = 0.97
 
 
-def _by_rule(text: str) -> _Decision | None:
+def by_rule(text: str) -> _Decision | None:
     """What the rules say of one sentence; None when none decides."""
     sentence = COURTESY.sub("", text)
     if not sentence:
         return None
     if rule := first_match(OVERRIDE, sentence):
-        return "refuse", rule, _RULE_PROBABILITY, f"rule: {rule}", False
+        return "refuse", rule, probability_of(rule), f"rule: {rule}", False
     if first_match(NOT, sentence):
         return None
     lasting = first_match(ADD, sentence)
@@ -121,13 +120,16 @@ def _by_rule(text: str) -> _Decision | None:
         if named is not None:
             # "Stop using emojis" takes back that they be used, or asks for the first time that they are not.
             or_add = action != "add" and (lasting is not None or named == "stop doing")
-            return action, named, _RULE_PROBABILITY, f"rule: {named}", or_add
+            return action, named, probability_of(named), f"rule: {named}", or_add
     return None
 
 
-# A rule that fires on what the classifier is this sure is no standing instruction fires on words that only look alike
-# ("all visitors have to sign in from now on").
-_VETO = 0.1
+# A rule that fires on what the classifier is this sure asks nothing of the list fires on words that only look alike
+# ("all visitors have to sign in from now on", "stop asking and show me").
+_VETO = 0.3
+# What reads like taking back and is this likely an instruction of its own is one where nothing matches that was said
+# ("you don't have to be so formal with me").
+_OR_ADD = 0.5
 
 
 def _classify(texts: Sequence[str], decided: list[_Decision | None], embedder: Embedder) -> None:
@@ -136,11 +138,12 @@ def _classify(texts: Sequence[str], decided: list[_Decision | None], embedder: E
     edges = {*range(min(_EDGE, len(texts))), *range(max(len(texts) - _EDGE, 0), len(texts))}
     places = [place for place in sorted(edges) if texts[place] and _is_open(decided[place])]
     for place, reading in zip(places, recogniser.read([inside[place] for place in places], embedder), strict=True):
-        if reading is None:
-            continue
-        if decided[place] is not None:
-            if reading.standing < _VETO:
+        decision = decided[place]
+        if decision is not None:
+            if reading.asks < _VETO:
                 decided[place] = None
+            elif decision[0] == "retire" and reading.standing >= _OR_ADD:
+                decided[place] = (*decision[:4], True)
         elif reading.kind in recogniser.STANDING:
             if not recogniser.belongs_to_task(inside[place], reading):
                 decided[place] = "add", None, reading.probability, reading.reason, False
@@ -149,7 +152,7 @@ def _classify(texts: Sequence[str], decided: list[_Decision | None], embedder: E
 
 
 def _is_open(decision: _Decision | None) -> bool:
-    return decision is None or decision[0] == "add"
+    return decision is None or decision[0] in ("add", "retire")
 
 
 def blank(quoted: re.Match[str]) -> str:

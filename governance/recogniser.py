@@ -1,7 +1,9 @@
 """What kind of sentence the words of a person are: a standing instruction, one for this task only, a report, talk …
 
-The second stage of `governance.instructions`, for what no rule decides: a small classifier over the sentence's vector
-and some cues of its words and of the message it stands in. Knows nothing about what is in force.
+The second stage of `governance.instructions`, for what no rule decides: two small classifiers that are wrong about
+different sentences, one over the sentence's words and parts of words, one over its vector, both with some cues of what is
+said and of the message it stands in. The first costs next to nothing; where it is sure that a sentence is none, no vector
+is made. Knows nothing about what is in force.
 """
 
 # ruff: noqa: E501 (a pattern a line: broken over several it cannot be read)
@@ -14,11 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from governance.instruction_rules import ADD, NOT, QUOTED, RETIRE, first_match
-from governance.softmax import Floats, Softmax, features_of, load_softmax
+from governance.softmax import Floats, Softmax, features_of, load_softmax, together
+from governance.word_grams import table
 from retrieval.embedding.base import Embedder, Vectors
 from retrieval.embedding.cache import CachedEmbedder
 
 WEIGHTS = "recogniser"
+WORDS = "recogniser_words"
 # The kinds of example that are standing instructions, and what a record calls each kind.
 STANDING = ("standing", "manner", "role", "address")
 NAMES = {
@@ -35,6 +39,7 @@ NAMES = {
     "report": "a report",
     "question": "a question",
     "talk": "talk",
+    "other": "something else",
     "override": "an attempt to switch the service's own rules off",
 }
 
@@ -48,7 +53,8 @@ _CUES: tuple[tuple[str, str], ...] = (
         "lasting",
         r"\bfrom (?:now|here|this|today)\b|henceforth|going forward|\bin (?:the )?future\b|\bfuture\b|\bupcoming\b|"
         r"\buntil\b|\bas long as\b|\bthat follows\b|\bthroughout (?:this|our|the) (?:chat|conversation|talk)|\bstarting (?:now|with)\b|"
-        r"以后|今后|往后|从现在|从今|从此|从这|打这|打今|打现在|接下来|之后|后面|后续|直到|期间|全程|长期|任何时候",
+        r"\b(?:following|next|coming|later) (?:\w+ )?(?:turns|messages|rounds|questions)\b|\bnext time\b|\bone (?:by one|after another)\b|"
+        r"以后|今后|往后|从现在|从今|从此|从这|打这|打今|打现在|接下来|之后|后面|后续|直到|期间|全程|长期|任何时候|下面几轮|一个一个|陆续",
     ),
     (
         "conversation",
@@ -58,6 +64,7 @@ _CUES: tuple[tuple[str, str], ...] = (
     ("everything you say", r"\b(?:everything|anything|nothing|whatever|all) (?:that )?(?:you|we|i) \w+|你(?:写|说|发|告诉)(?:给)?(?:我)?的(?:一切|任何|所有|每)|一切|统统"),
     ("your replies", r"\byour (?:replies|answers|responses|messages)\b|(?:你的|你所有的)(?:回答|回复|答复)"),
     ("this reply", r"\b(?:your|the|this|entire|whole) (?:entire |whole )?(?:reply|answer|response|output|message)\b|整个回答|这个回答|你的回答必须"),
+    ("all questions", r"\b(?:everything|anything|whatever|all|every|each)\b.{0,20}\b(?:questions?|asks?)\b|(?:所有|每|任何|一切).{0,8}问题|问什么"),
     ("always", r"\b(?:always|never|ever|every time|each time|whenever|any time)\b|始终|一直|永远|总是|每次|每当|凡是|一律|都"),
     ("no matter", r"\bno matter\b|\bregardless\b|\bwhatever\b|不管|无论|凡是|只要"),
     ("with me", r"\b(?:with|to|for|at) me\b|\bmy\b|\bme\b|跟我|和我|对我|给我|回答我|回我|我们"),
@@ -95,7 +102,7 @@ _CUES: tuple[tuple[str, str], ...] = (
     ("tone", r"\b(?:formal|casual|polite|friendly|blunt|tone|style|honest|cheerful|dry|plain|simple)\b|语气|口吻|敬语|礼貌|幽默|简洁|正式|温柔|直接"),
     ("address", r"\b(?:call|address|refer to) me\b|\bmy name\b|\bpronouns\b|叫我|称呼我|喊我|取名"),
     ("role", r"\b(?:act (?:as|like)|pretend|role|in character|you are (?:now |going to be )?(?:a|an|my)|play)\b|扮演|角色|假装|口吻|身份|你(?:来|是|就是|当)"),
-    ("each turn", r"\b(?:each|every) (?:turn|message|question)\b|\bone (?:at a time|word)\b|\b(?:only|just) (?:answer|output|reply)\b|每一?轮|每次发|只(?:需)?(?:回|要|输出)"),
+    ("each turn", r"\b(?:each|every) (?:turn|message|question)\b|\bone (?:at a time|word)\b|\b(?:only|just) (?:answer|output|reply)\b|每一?轮|每(?:条|篇|句|个)只|每次发|只(?:需)?(?:回|要|输出)"),
     ("stop", r"\bstop\b|\bquit\b|\bno longer\b|\bany ?more\b|\bdrop\b|\bforget\b|\bignore\b|\bcancel\b|\benough\b|不用再|别再|不要再|取消|忘|忽略|作废|撤销|去掉|不必"),
     ("again", r"\bagain\b|\bback\b|\bnormal\b|\busual\b|恢复|又|重新|换回|变回|原来"),
     ("instead", r"\binstead\b|\brather\b|\bmake (?:that|it)\b|改成|改为|换成|改叫"),
@@ -119,34 +126,30 @@ _CUES: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _PATTERNS = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _CUES)
 _RULES = tuple(f"not: {name}" for name, _ in NOT)
-_AROUND = ("alone", "task elsewhere", "question elsewhere", "follows", "lasting despite a task", "short", "long")
+_AROUND = (
+    "alone",
+    "task elsewhere",
+    "question elsewhere",
+    "lasting elsewhere",
+    "follows",
+    "beside a task",
+    "lasting despite a task",
+    "short",
+    "long",
+)
 CUES = (*(name for name, _ in _CUES), "rule: add", "rule: retire", *_RULES, *_AROUND)
 _TASK = re.compile(dict(_CUES)["task verb"], re.IGNORECASE)
 _LASTING = re.compile(dict(_CUES)["lasting"], re.IGNORECASE)
-_A_PIECE = re.compile(dict(_CUES)["piece"], re.IGNORECASE)
-# Nobody says in so many characters how to be talked to: a text is shown, with a task or for its own sake.
-_PASTED = 600
-# An instruction about how replies are to be speaks of talking, of texts and their form, of a role or a name, or of what
-# is to be told. A sentence without any of that is not worth an embedding, and mistaken for one now and then.
-_SPEAKS_OF_REPLIES = re.compile(
-    r"\b(?:answer|repl(?:y|ies)|respon[ds]|messages?|outputs?|speak|talk|write|wrote|say|tell|explain|chat|conversation|session|"
-    r"word|sentence|paragraph|line|letter|spell|language|english|french|german|spanish|italian|japanese|korean|dutch|hindi|portuguese|"
-    r"swedish|arabic|turkish|mandarin|chinese|cantonese|russian|polish|latin|emoji|smiley|bullet|table|list|comma|punctuation|exclamation|"
-    r"hashtag|metaphor|heading|slang|jargon|swear|pun|json|markdown|caps|lowercase|capital|format|title|summar|conclusion|"
-    r"short|long|brief|concise|detail|verbose|formal|casual|polite|friendly|blunt|tone|style|simple|plain|honest|rhym|verse|"
-    r"cheerful|dry|playful|poetic|technical|call me|address|refer|name|pronoun|nickname|act (?:as|like)|pretend|role|character|"
-    r"you are (?:now )?(?:a|an|my|going)|you're (?:now )?(?:a|an|my|going)|you(?:'ll| will) be|be (?:a|an|my)\b|play|become|tutor|interview|"
-    r"source|cite|example|reason|question|ask|apolog|sorry|lecture|flatter|disclaimer|pleasantr|small talk|introduction|mistake|correct|"
-    r"recommend|suggest|propose|mention|bring up|recipe|meal|units?|metric|celsius|kilomet|clock|numbers?|decimal|dates?|code|"
-    r"translat|greet|be called|calls me|to you i|leave \w+ out|leave them out|don't use|used? fewer|describe|vocabulary|to the point|get to|switch to|stop \w+ing|everything you|anything you|whatever (?:i|you)|from now|no matter|rule|instruction|"
-    r"(?:don't|do not|no) \w+,? (?:please|with me))"
-    r"|回答|回复|答复|回我|说话|说|讲|聊|写|对话|会话|交流|语言|[英法德日韩俄中粤汉]文|[法德日韩俄汉粤英]语|西班牙语|意大利语|文言|白话|繁体|"
-    r"简体|字|词|句|段|表情|标点|逗号|感叹号|句号|表格|列表|格式|标题|编号|简短|简洁|详细|啰嗦|长|短|语气|口吻|正式|官方|幽默|礼貌|敬语|"
-    r"直接|直说|温柔|轻松|专业|口语|严肃|客气|叫我|喊我|称呼|名字|叫|扮演|角色|假装|身份|面试|陪练|老师|你(?:来|是|就是|做|当)|来源|出处|例|结论|提问|"
-    r"道歉|说教|道理|马屁|纠正|推荐|提到|提|菜谱|单位|公制|摄氏|数字|日期|时间|代码|翻译|押韵|诗|发|换成|内容|输出|形容词|用语|术语|我的问题|解释|告诉|用|问|开头|结尾|末尾|每条|你现在|演",
+# A text that is to be made. Paragraphs, lists and titles are parts of any reply.
+_WORK = re.compile(
+    r"\b(?:essay|poem|story|e-?mail|letter|article|summary|speech|report|blog|song|resume|cv|riddle|joke|limerick|"
+    r"haiku|rap|pitch|proposal|advertisement|ad|rubric|itinerary)s?\b|文章|诗|故事|邮件|总结|演讲|报告|作文|歌词|简历|通知|小说",
     re.IGNORECASE,
 )
-
+# What speaks of messages to come: the sentence behind it may say how to answer them.
+_COMING = re.compile(rf"{dict(_CUES)['lasting']}|{dict(_CUES)['each turn']}", re.IGNORECASE)
+# Nobody says in so many characters how to be talked to: a text is shown, with a task or for its own sake.
+_PASTED = 600
 
 # What a quotation was blanked out with means nothing to an embedder.
 _BLANK = re.compile("_{2,}")
@@ -164,6 +167,7 @@ class Sentence:
     first: bool = True
     task_elsewhere: bool = False
     question_elsewhere: bool = False
+    lasting_elsewhere: bool = False
     beside_a_task: bool = False
 
 
@@ -187,12 +191,18 @@ class Reading:
         """P of the kind; for a standing instruction of whichever sort P(standing)."""
         return self.standing if self.kind in STANDING else self.probabilities[self.kind]
 
+    @property
+    def asks(self) -> float:
+        """P(it asks anything of the list of instructions): to add, to take back or to change."""
+        return self.standing + self.probabilities["takeback"] + self.probabilities["change"]
+
 
 def in_context(texts: Sequence[str]) -> list[Sentence]:
     """The sentences of one message, each with what stands around it."""
     tasks = [_TASK.search(text) is not None for text in texts]
     asks = [text.rstrip(" ”\"'").endswith(("?", "？")) for text in texts]
-    pieces = [tasks[place] or asks[place] or _A_PIECE.search(text) is not None for place, text in enumerate(texts)]
+    pieces = [tasks[place] or asks[place] or _WORK.search(text) is not None for place, text in enumerate(texts)]
+    lasting = [_COMING.search(text) is not None for text in texts]
     pasted = sum(map(len, texts)) > _PASTED
     return [
         Sentence(
@@ -201,6 +211,7 @@ def in_context(texts: Sequence[str]) -> list[Sentence]:
             first=place == 0,
             task_elsewhere=sum(tasks) > tasks[place],
             question_elsewhere=sum(asks) > asks[place],
+            lasting_elsewhere=sum(lasting) > lasting[place],
             beside_a_task=pasted or sum(pieces) > pieces[place],
         )
         for place, text in enumerate(texts)
@@ -218,8 +229,10 @@ def cues(sentence: Sentence) -> list[float]:
         sentence.alone,
         sentence.task_elsewhere,
         sentence.question_elsewhere,
+        sentence.lasting_elsewhere,
         not sentence.first,
-        elsewhere and lasting,
+        sentence.beside_a_task,
+        (elsewhere or sentence.beside_a_task) and lasting,
         len(text) < 20,
         len(text) > 120,
     ]
@@ -227,38 +240,81 @@ def cues(sentence: Sentence) -> list[float]:
     return [float(value) for value in (*found, *rules, *vetoes, *around)]
 
 
-def features(sentences: Sequence[Sentence], vectors: Vectors) -> Floats:
-    """What the classifier sees of n sentences: shape (n, dimension + len(CUES))."""
-    return features_of(vectors, np.array([cues(sentence) for sentence in sentences], np.float32))
+def cue_rows(sentences: Sequence[Sentence]) -> Floats:
+    """The cues of n sentences: shape (n, len(CUES))."""
+    return np.array([cues(sentence) for sentence in sentences], np.float32).reshape(len(sentences), len(CUES))
+
+
+def vector_features(vectors: Vectors, found: Floats) -> Floats:
+    """What the classifier of vectors sees of n sentences with these cues: shape (n, dimension + len(CUES))."""
+    return features_of(vectors, found)
+
+
+# A row of grams has length 1, so its members are small: weighed up, so that one penalty serves them and the cues.
+_WORDS_SCALE = 4.0
+
+
+def word_features(sentences: Sequence[Sentence], found: Floats) -> Floats:
+    """What the classifier of words sees of n sentences with these cues: shape (n, SIZE + len(CUES))."""
+    seen: Floats = np.concatenate([table([_shown(one) for one in sentences]) * _WORDS_SCALE, found], axis=1)
+    return seen
+
+
+def _shown(sentence: Sentence) -> str:
+    """The text as classifiers see it: no blanks, and no full stop, which some write and some don't."""
+    return _BLANK.sub("…", sentence.text).rstrip(" .。")
 
 
 def vectors_of(sentences: Sequence[Sentence], embedder: Embedder) -> Vectors:
     """The sentences as questions. Past any cache: no vector of a person's words is kept that an erasure must find."""
     inner = embedder.inner if isinstance(embedder, CachedEmbedder) else embedder
-    return inner.encode_query([_BLANK.sub("…", sentence.text) for sentence in sentences])
+    return inner.encode_query([_shown(sentence) for sentence in sentences])
 
 
-def read(sentences: Sequence[Sentence], embedder: Embedder) -> list[Reading | None]:
-    """What kind each sentence is; None for one that cannot be about replies, or when the weights are another embedder's."""
-    readings: list[Reading | None] = [None] * len(sentences)
-    model = load_softmax(WEIGHTS)
-    places = [place for place, sentence in enumerate(sentences) if _SPEAKS_OF_REPLIES.search(sentence.text)]
-    if embedder.name != model.embedder or not places:
-        return readings
-    chosen = [sentences[place] for place in places]
-    seen = features(chosen, vectors_of(chosen, embedder))
-    for place, row, found in zip(places, model.probabilities(seen), seen, strict=True):
-        readings[place] = _reading(model, dict(zip(model.kinds, row.tolist(), strict=True)), found)
-    return readings
+# By their words alone these are decided. Under cross-validation over lines the vector then never changes a decision that
+# was right (docs/instructions.md).
+_SURELY_NONE = 0.08
+_SURELY = 0.95
 
 
-def _reading(model: Softmax, probabilities: dict[str, float], found: Floats) -> Reading:
+def read(sentences: Sequence[Sentence], embedder: Embedder) -> list[Reading]:
+    """What kind each sentence is. Raises ValueError with an embedder that the weights do not belong to."""
+    model, words = load_softmax(WEIGHTS), load_softmax(WORDS)
+    if embedder.name != model.embedder:
+        raise ValueError(f"The recogniser knows vectors of {model.embedder}, not of {embedder.name}.")
+    if not sentences:
+        return []
+    found = cue_rows(sentences)
+    said = words.probabilities(word_features(sentences, found))
+    open_places = [place for place, sentence in enumerate(sentences) if _is_open(words, sentence, said[place])]
+    if open_places:
+        vectors = vectors_of([sentences[place] for place in open_places], embedder)
+        by_vector = model.probabilities(vector_features(vectors, found[open_places]))
+        said[open_places] = together(said[open_places], by_vector)
+    return [_reading(row, cue_row) for row, cue_row in zip(said, found, strict=True)]
+
+
+def _is_open(words: Softmax, sentence: Sentence, said: Floats) -> bool:
+    """Whether a sentence's vector could still change what is done about it."""
+    by_kind: dict[str, float] = dict(zip(words.kinds, said.tolist(), strict=True))
+    standing = sum(by_kind[kind] for kind in STANDING)
+    if standing > _SURELY:
+        return False
+    if sentence.beside_a_task and not _holds(sentence):
+        # Belongs to the task, unless it gives a role or a name.
+        standing = by_kind["role"] + by_kind["address"]
+    return standing > _SURELY_NONE or by_kind["takeback"] > _SURELY_NONE
+
+
+def _reading(said: Floats, found: Floats) -> Reading:
+    model, words = load_softmax(WEIGHTS), load_softmax(WORDS)
+    probabilities = dict(zip(model.kinds, said.tolist(), strict=True))
     standing = sum(probabilities[kind] for kind in STANDING)
     among = [kind for kind in probabilities if (kind in STANDING) == (standing >= model.threshold)]
     kind = max(among, key=probabilities.__getitem__)
     # What each cue adds to this kind's score above the mean of all kinds.
-    weights = model.weights[:, -len(CUES) :]
-    adds = (weights[model.kinds.index(kind)] - weights.mean(axis=0)) * found[-len(CUES) :]
+    weights = model.weights[:, -len(CUES) :] + words.weights[:, -len(CUES) :]
+    adds = (weights[model.kinds.index(kind)] - weights.mean(axis=0)) * found
     telling = tuple(CUES[place] for place in np.argsort(-adds)[:2] if adds[place] > 0)
     return Reading(kind, standing, probabilities, telling)
 
@@ -278,15 +334,20 @@ _HOLDS = tuple(
         "everything you say",
         "each turn",
         "when i",
+        "all questions",
     )
 )
 # Beside a task few instructions stand: one must be clear, and say that it holds longer, as a role or a name does.
-_CLEAR = 0.8
+_CLEAR = 0.7
+
+
+def _holds(sentence: Sentence) -> bool:
+    return any(pattern.search(sentence.text) for pattern in _HOLDS)
 
 
 def belongs_to_task(sentence: Sentence, reading: Reading) -> bool:
     """Whether what reads like an instruction is one for the task that stands beside it in the message."""
-    holds = reading.kind in ("role", "address") or any(pattern.search(sentence.text) for pattern in _HOLDS)
+    holds = reading.kind in ("role", "address") or _holds(sentence)
     return sentence.beside_a_task and not (holds and reading.standing >= _CLEAR)
 
 

@@ -20,8 +20,9 @@ Floats = NDArray[np.float32]
 class Softmax:
     """Classes `kinds`, weights of shape (len(kinds), features), bias of shape (len(kinds),).
 
-    `embedder` is the name of the embedder whose vectors it was trained on, `cues` the names of the other features,
-    `examples` the digest of the examples, and `threshold` what was chosen on the development examples.
+    `embedder` is the name of the embedder whose vectors it was trained on (empty when it sees none), `cues` the names
+    of the features behind them, `examples` the digest of the examples, and `threshold` what was chosen by examples that
+    it was not trained on.
     """
 
     embedder: str
@@ -38,6 +39,14 @@ class Softmax:
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         probabilities: Floats = powers / powers.sum(axis=1, keepdims=True)
         return probabilities
+
+
+def together(*said: Floats) -> Floats:
+    """What classifiers over the same kinds say together: the geometric mean, shape (n, kinds)."""
+    logs = np.mean([np.log(np.maximum(probabilities, 1e-9)) for probabilities in said], axis=0)
+    powers = np.exp(logs - logs.max(axis=1, keepdims=True))
+    probabilities: Floats = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+    return probabilities
 
 
 # Unit vectors have small members: weighed up, so that one penalty serves them and the cues, which are 0 or 1.
