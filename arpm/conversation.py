@@ -18,6 +18,7 @@ from governance.config import GovernanceConfig
 from governance.dialogue_questions import about_dialogue
 from governance.focus import Judge, Judgement, Lines
 from governance.history import Count, Message, Placed
+from governance.importance import RememberingClassifier
 from governance.policy import Conversation, decided_with, searched_with, shows_messages_as_evidence
 from governance.selection import evidence_budget
 from governance.windows import SUMMARISED
@@ -150,6 +151,12 @@ def by_rule(count: Count) -> HeuristicCompressor:
     return HeuristicCompressor(count)
 
 
+@lru_cache(maxsize=4)
+def _classifier(embedder: str) -> RememberingClassifier:
+    """The importance classifier of an embedder, with what it has decided."""
+    return RememberingClassifier(embedder)
+
+
 def judging(message: str, embedder: Embedder, *, calibrated: bool) -> Judge:
     """How near messages are to `message`, by their vectors, and how important they are.
 
@@ -158,15 +165,12 @@ def judging(message: str, embedder: Embedder, *, calibrated: bool) -> Judge:
     c0 = embedder.c0 if calibrated else 0.0
 
     def judge(messages: Sequence[Message]) -> list[Judgement]:
-        # Imported here: only adaptive focus needs the classifier's weights.
-        from governance.importance import classify
-
         if not messages:
             return []
         texts = [item.text for item in messages]
         vectors = embedder.encode_document(texts)
         cosines = vectors @ embedder.encode_query([message])[0]
-        decisions = classify(texts, vectors, embedder=embedder.name)
+        decisions = _classifier(embedder.name)(texts, vectors)
         return [
             Judgement(calibrated_similarity(float(cosine), c0), decision.label)
             for cosine, decision in zip(cosines, decisions, strict=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice
 
 import numpy as np
@@ -112,6 +113,30 @@ def classify(texts: Sequence[str], vectors: Vectors | None = None, *, embedder: 
     for place, row in zip(open_places, rows, strict=True):
         decisions[place] = _decided(dict(zip(model.kinds, row.tolist(), strict=True)), model.threshold)
     return [decision for decision in decisions if decision is not None]
+
+
+class RememberingClassifier:
+    """`classify` that decides of each text once: most messages of a turn were judged a turn ago.
+
+    Texts are remembered by digest alone, the last `most` of them. Safe between threads.
+    """
+
+    def __init__(self, embedder: str, most: int = 100_000) -> None:
+        self._embedder = embedder
+        self._most = most
+        self._decided: dict[bytes, Decision] = {}
+
+    def __call__(self, texts: Sequence[str], vectors: Vectors) -> list[Decision]:
+        """As `classify` by the classifier of this embedder."""
+        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        known = self._decided
+        new = [place for place, key in enumerate(keys) if key not in known]
+        if new:
+            found = classify([texts[place] for place in new], vectors[new], embedder=self._embedder)
+            known = known | dict(zip((keys[place] for place in new), found, strict=True))
+            # Replaced, not changed: another thread may be reading it.
+            self._decided = dict(islice(known.items(), max(len(known) - self._most, 0), None))
+        return [known[key] for key in keys]
 
 
 def by_rule(text: str) -> Decision | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from governance.importance import KINDS, Decision, by_rule, classify, concerns_safety
+from governance import importance
+from governance.importance import KINDS, Decision, RememberingClassifier, by_rule, classify, concerns_safety
 from governance.softmax import load_softmax
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
@@ -50,6 +51,26 @@ def test_a_message_gets_its_label_with_a_probability_and_a_reason(e5: Embedder, 
 def test_a_question_about_illness_or_a_quotation_is_no_rule_for_critical(text: str) -> None:
     """An encyclopaedia question would have been kept word for word for ever."""
     assert by_rule(text) is None
+
+
+def test_a_message_is_judged_once_and_as_ever(e5: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under adaptive focus every turn ran a dozen patterns over every earlier message: seconds after 10,000 of them."""
+    texts = ["I'm allergic to peanuts.", "我在杭州当老师。", "ok thanks!", "How do I prune a rose?"]
+    vectors = e5.encode_document(texts)
+    judge = RememberingClassifier(e5.name)
+    assert judge(texts[:2], vectors[:2]) == judged(e5, *texts[:2])
+    seen: list[str] = []
+    monkeypatch.setattr(importance, "by_rule", lambda text: seen.append(text) or by_rule(text))  # type: ignore[func-returns-value]
+    assert judge(texts[::-1], vectors[::-1]) == judged(e5, *texts)[::-1]
+    assert seen[:2] == texts[:1:-1] and len(seen) == 2 + len(texts)
+
+
+def test_what_is_remembered_has_an_end(e5: Embedder) -> None:
+    texts = [f"Note {number}." for number in range(5)]
+    vectors = e5.encode_document(texts)
+    judge = RememberingClassifier(e5.name, most=3)
+    assert judge(texts, vectors) == judge(texts[::-1], vectors[::-1])[::-1]
+    assert len(judge._decided) == 3
 
 
 def test_another_embedder_leaves_it_to_the_rules() -> None:
