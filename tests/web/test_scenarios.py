@@ -280,6 +280,8 @@ class TestTheKeyboardAlone:
         # The first stop is the way past everything.
         page.reload()
         expect(page.locator("#message")).to_be_focused()
+        # Before the turns are there the arrows have nowhere to go.
+        expect(page.locator("#log article")).not_to_have_count(0)
         page.evaluate("document.activeElement.blur(), window.scrollTo(0, 0)")
         page.keyboard.press("?")
         expect(page.get_by_role("dialog")).to_contain_text("stop the reply")
