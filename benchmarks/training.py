@@ -27,7 +27,7 @@ from governance import importance, recogniser
 from governance.instruction_rules import QUOTED, plain
 from governance.instructions import blank, by_rule
 from governance.rule_rates import RATES
-from governance.softmax import Floats, together
+from governance.softmax import Floats, features_of, together
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
 from retrieval.text import sentences
@@ -136,7 +136,7 @@ def train_recogniser(embedder: Embedder) -> None:
     rows += everyday
     items = [item for item, _ in rows]
     found = recogniser.cue_rows(items)
-    by_vector = recogniser.vector_features(recogniser.vectors_of(items, embedder), found)
+    by_vector = features_of(recogniser.vectors_of(items, embedder), found)
     by_words = csr_matrix(recogniser.word_features(items, found))
     kinds = np.array([example.kind for _, example in rows])
     dev = np.array([example.dev for _, example in rows])

@@ -128,6 +128,7 @@ def searched_with(config: GovernanceConfig) -> GovernanceConfig:
             {
                 "history_enabled": True,
                 "history_bm25_enabled": True,
+                "exact_lane": False,
                 "neighbour_share": 0.0,
                 "history_fusion": "rrf",
                 "corrections_enabled": False,

@@ -245,11 +245,6 @@ def cue_rows(sentences: Sequence[Sentence]) -> Floats:
     return np.array([cues(sentence) for sentence in sentences], np.float32).reshape(len(sentences), len(CUES))
 
 
-def vector_features(vectors: Vectors, found: Floats) -> Floats:
-    """What the classifier of vectors sees of n sentences with these cues: shape (n, dimension + len(CUES))."""
-    return features_of(vectors, found)
-
-
 # A row of grams has length 1, so its members are small: weighed up, so that one penalty serves them and the cues.
 _WORDS_SCALE = 4.0
 
@@ -289,7 +284,7 @@ def read(sentences: Sequence[Sentence], embedder: Embedder) -> list[Reading]:
     open_places = [place for place, sentence in enumerate(sentences) if _is_open(words, sentence, said[place])]
     if open_places:
         vectors = vectors_of([sentences[place] for place in open_places], embedder)
-        by_vector = model.probabilities(vector_features(vectors, found[open_places]))
+        by_vector = model.probabilities(features_of(vectors, found[open_places]))
         said[open_places] = together(said[open_places], by_vector)
     return [_reading(row, cue_row) for row, cue_row in zip(said, found, strict=True)]
 

@@ -53,6 +53,16 @@ def test_a_question_about_illness_or_a_quotation_is_no_rule_for_critical(text: s
     assert by_rule(text) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Are ducks allowed in the fountain?", "上山能不能坐缆车？", "Must the rice soak first?", "这家店让不让外带？"],
+)
+def test_a_question_about_what_may_or_must_be_done_is_no_hard_limit(e5: Embedder, text: str) -> None:
+    """Such questions took the place of an allergy in a budget of 100 tokens."""
+    (found,) = judged(e5, text)
+    assert found.label != "CRITICAL"
+
+
 def test_a_message_is_judged_once_and_as_ever(e5: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under adaptive focus every turn ran a dozen patterns over every earlier message: seconds after 10,000 of them."""
     texts = ["I'm allergic to peanuts.", "我在杭州当老师。", "ok thanks!", "How do I prune a rose?"]

@@ -10,7 +10,7 @@ import pytest
 
 from governance.config import GovernanceConfig
 from governance.decay import Moment
-from governance.policy import Governed, Situation, govern
+from governance.policy import Governed, Situation, govern, searched_with
 from retrieval.candidates import Candidate
 from retrieval.experience import ExperienceIndex
 from retrieval.knowledge import KnowledgeIndex
@@ -176,3 +176,8 @@ class TestBothRoutes:
         assert cues["m190"] == "2026-03-03 00:40, 11 rounds ago, today"
         chinese = {item.memory: item.cue for item in governed("我的 dentist 是谁？", index).evidence}
         assert chinese["m190"] == "2026-03-03 00:40，11轮之前，今天"
+
+
+def test_the_bm25_baseline_has_no_lane_of_ours() -> None:
+    searched = searched_with(GovernanceConfig(policy="bm25"))
+    assert searched.history_bm25_enabled and not searched.exact_lane and not searched.corrections_enabled
