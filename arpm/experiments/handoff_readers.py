@@ -118,10 +118,13 @@ def _shown(request: GenerationRequest, asked: Language) -> Iterator[_Shown]:
 
 
 def _first_sentences(request: GenerationRequest, asked: Language) -> tuple[str, list[str]]:
-    """For a question about a document or oneself: the sentence of the prompt that shares most words with it."""
-    documents = [(item.label, item.text) for item in request.evidence if item.route == "knowledge"]
-    persona = request.messages[0].content.split("\n\n")[0]
-    texts: list[tuple[str | None, str]] = [*documents, (None, persona)]
+    """For a question about oneself, the persona; else the sentence of a document that shares most words with it."""
+    if _ONESELF[asked].search(request.question):
+        persona = request.messages[0].content.split("\n\n")[0]
+        # Behind who the reader is comes what it is: the prompt names the persona in its first sentence.
+        lines = [persona[start:end] for start, end in sentences(persona)]
+        return lines[1] if len(lines) > 1 else _UNKNOWN[asked], []
+    texts = [(item.label, item.text) for item in request.evidence if item.route == "knowledge"]
     wanted = _words(request.question, asked)
     best: tuple[int, str, str | None] = (0, _UNKNOWN[asked], None)
     for label, text in texts:
@@ -129,10 +132,11 @@ def _first_sentences(request: GenerationRequest, asked: Language) -> tuple[str, 
             shared = len(wanted & _words(text[start:end], asked))
             if shared > best[0]:
                 best = (shared, text[start:end], label)
-    if best[2] is None:
-        lines = [persona[start:end] for start, end in sentences(persona)]
-        return lines[1] if len(lines) > 1 else _UNKNOWN[asked], []
-    return best[1], [best[2]]
+    return best[1], [best[2]] if best[2] else []
+
+
+# What the reader is, no document knows better than its persona: a novel has many who say what they do.
+_ONESELF = {"en": re.compile(r"\byour?\b", re.IGNORECASE), "zh": re.compile("你")}
 
 
 _COMMON = frozenset("what is a an the your work and how it going today are you of".split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,22 @@ def test_the_reader_counts_rounds_that_are_shown_word_for_word() -> None:
     window = ("Please note: the radio is in the attic.", "the radio is in the attic.", "Hello.", "Hello.")
     question = "How many rounds ago did I tell you where the radio is?"
     assert "2 rounds ago" in parse(read(asked(question, window=window)), []).response
+
+
+@pytest.mark.parametrize(
+    ("spoken", "question", "novel", "occupation"),
+    [
+        ("en", "What is your work, and how is it going today?", "What work is it that is going today?", "lighthouse"),
+        ("zh", "你是做什么工作的？今天怎么样？", "你是做什么工作的，今天不做工作了？", "灯塔"),
+    ],
+)
+def test_the_reader_says_what_it_is_by_its_persona_and_not_by_a_novel(
+    spoken: Language, question: str, novel: str, occupation: str
+) -> None:
+    request = asked(question, ("document", novel), spoken=spoken)
+    shown = replace(request, evidence=(LabelledEvidence("E1", novel, "knowledge"),))
+    reply = parse(read(shown), ["E1"])
+    assert occupation in reply.response and reply.cited == ()
 
 
 def test_the_bad_model_is_wrong_and_breaks_the_form_in_ways_that_can_and_cannot_be_repaired() -> None:
