@@ -30,6 +30,7 @@ from arpm.experiments.grading import grade, leaks
 from arpm.experiments.memories import code_digest
 from arpm.experiments.retrieval_metrics import BOOTSTRAP_SEED
 from arpm.experiments.scripts import (
+    LANGUAGES,
     VARIANTS,
     Corrected,
     Need,
@@ -75,7 +76,7 @@ def run(run: Run) -> Result:
     with _Bench(run) as bench:
         alone = _prepared(run, bench, scripts, compared, 0)
         after = [] if run.quick else _prepared(run, bench, scripts, compared, _EARLIER)
-        graded = _answered(run, bench, scripts, answering, run.model) if run.model else []
+        graded = _answered(run, bench, asked_of_a_model(run.seeds), answering, run.model) if run.model else []
     found = evidence_result(alone, tuple(compared), ALONE)
     if not run.quick:
         # Of two scripts nothing can be sure.
@@ -95,6 +96,14 @@ def run(run: Run) -> Result:
         "model": run.model,
     }
     return replace(found, numbers={**about, **found.numbers})
+
+
+def asked_of_a_model(seeds: int) -> list[Script]:
+    """The scripts that a model is held to: one of each language for each seed, whose every round takes seconds.
+
+    Ten seeds hold every variant once.
+    """
+    return [scripted(language, seed % VARIANTS, seed) for seed in range(seeds) for language in LANGUAGES]
 
 
 # -- holding the dialogues -------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ _APART = timedelta(minutes=3)
 # Rounds after the one that gives the instruction, and instructions of each language that a seed takes.
 ROUNDS, INSTRUCTIONS = 20, 4
 # Of a run with a model, whose every round takes seconds.
-MODEL_ROUNDS, MODEL_INSTRUCTIONS = 12, 2
+MODEL_ROUNDS, MODEL_INSTRUCTIONS = 8, 1
 QUICK_ROUNDS, QUICK_INSTRUCTIONS = 3, 1
 # A scripted reply is as long as what models write: it goes on with so many of the pool's other replies.
 _GOES_ON = 5

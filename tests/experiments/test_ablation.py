@@ -305,11 +305,19 @@ def test_a_second_run_goes_on_from_the_steps_that_are_done(
     assert json.loads(json.dumps(ablation.run(quick(out, embedder="e5")).numbers)) == numbers
 
 
+def test_a_model_is_held_to_one_script_of_each_language_for_each_seed_and_in_ten_to_every_variant() -> None:
+    assert len(ablation.asked_of_a_model(1)) == len(LANGUAGES)
+    assert {(one.language, one.variant) for one in ablation.asked_of_a_model(VARIANTS)} == {
+        (language, variant) for language in LANGUAGES for variant in range(VARIANTS)
+    }
+
+
 def test_after_earlier_dialogues_and_with_a_model_whose_broken_protocol_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ablation, "columns", lambda: {"A": ablation.Column("A"), "G": ablation.Column("G")})
     monkeypatch.setattr(ablation, "all_scripts", lambda *_: [scripted("en", 0, 0)])
+    monkeypatch.setattr(ablation, "asked_of_a_model", lambda _: [scripted("en", 0, 0)])
     told = iter([item.reply for item in scripted("en", 0, 0).rounds])
     good = ScriptedBackend([lambda _: reply(next(told)) for _ in range(20)] + ["no form at all"])
     real = ablation.Service
