@@ -168,11 +168,11 @@ class Timeline(Lived):
         """Do what a recognised sentence of a round's message asks: add, retire or replace, or nothing."""
         active = self.active_instructions()
         change = amendment(asked, active, round)
-        bodies = [
-            ("instruction_retired", {"instruction": item.id, "reason": asked.text, "by": "rule", "source_round": round})
-            for item in change.retired
-        ]
-        if change.text is not None and all(item.text != change.text for item in active):
+        recognised = {"rule": asked.rule, "probability": asked.probability, "reason": asked.reason}
+        told = {"reason": asked.text, "by": "rule", "source_round": round, "recognised": recognised}
+        bodies = [("instruction_retired", {"instruction": item.id} | told) for item in change.retired]
+        staying = [item.text for item in active if item not in change.retired]
+        if change.text is not None and change.text not in staying:
             replaced = change.retired[0].id if change.retired else None
             bodies.append(("instruction_added", _added(change.text, round, asked, replaced)))
         self._put_in_force(*(body for _, body in bodies), kinds=[kind for kind, _ in bodies])

@@ -1,27 +1,40 @@
-"""What people say to an assistant when they ask for nothing to last: sentences of public dialogues.
+"""What people say to an assistant when they ask for nothing to last: messages of public dialogues.
 
 From RealMem (Apache-2.0) and the Chinese part of MemoryBank (MIT), read from the data folder and never copied. What
-might be an instruction after all, by a rule or by its words, is left out. Some users are kept back, for counting false
-alarms. Knows nothing about training.
+might be an instruction after all, by a rule or by its words, is told apart. Some users are kept back, for counting
+false alarms. Knows nothing about training.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from benchmarks.report import data_folder
-from governance import recogniser
-from governance.instruction_rules import ADD, CHANGE, CODE, NARROW, QUOTED, RETIRE, first_match, plain
-from governance.instructions import blank
-from retrieval.text import sentences
+from governance.instruction_rules import ADD, CHANGE, NARROW, RETIRE, first_match
+from governance.instructions import sentences_of
 
-KIND = "other"
 KEPT_BACK = ("Liam_O_Connor", "陆琳", "焦彦")
 _LONGEST = 500
 # RealMem holds seven times as many messages as MemoryBank: every so manieth is enough.
 _EVERY = 5
-_DOUBTFUL = {"address", "role", "all replies", "your replies", "each turn"}
+# Words of names, roles, replies, turns and of how to talk with somebody.
+_DOUBTFUL = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:call|address|refer to) me\b|\bmy name\b|\bpronouns\b|叫我|称呼我|喊我|取名",
+        r"\b(?:act (?:as|like)|pretend|role|in character|you are (?:now |going to be )?(?:a|an|my)|play)\b"
+        r"|扮演|角色|假装|口吻|身份|你(?:来|是|就是|当)",
+        r"\b(?:your|every|each|all|any|no)\b.{0,20}\b(?:repl(?:y|ies)|answers?|responses?|messages?|outputs?)\b"
+        r"|(?:你|每|所有|任何|一切).{0,6}(?:回答|回复|答复|消息)",
+        r"\b(?:each|every) (?:turn|message|question)\b|\bone at a time\b|\b(?:only|just) (?:answer|output|reply)\b"
+        r"|每一?轮|每(?:条|篇|句|个)只|每次发|只(?:需)?(?:回|要|输出)",
+        r"^(?:please |and |also |but |so )*(?:answer|reply|respond|speak|talk|write to|use|be|keep|call|start|begin|"
+        r"end|finish|format|give your|stick)\b.*\b(?:with|to|for|at) me\b",
+        "^请?(?:用|别|不要|称呼|回答|回复|答复|跟我|和我|对我|保持).*(?:跟我|和我|对我|给我|我们)",
+    )
+)
 
 
 def messages(kept_back: bool = False) -> Iterator[str]:
@@ -37,20 +50,14 @@ def messages(kept_back: bool = False) -> Iterator[str]:
             yield from (turn["query"] for day in user["history"].values() for turn in day)
 
 
-def everyday_sentences() -> list[recogniser.Sentence]:
-    """The sentences of the users that are not kept back, as the recogniser sees them; each text once."""
-    found: dict[str, recogniser.Sentence] = {}
+def everyday_messages() -> Iterator[tuple[list[str], list[bool]]]:
+    """The sentences of each message of the users that are not kept back, and which of them ask for nothing lasting."""
     for message in messages():
-        blanked = QUOTED.sub(blank, CODE.sub(" ", message))
-        texts = [plain(blanked[start:end]) for start, end in sentences(blanked)]
-        for sentence in recogniser.in_context(texts):
-            if not _doubtful(sentence):
-                found.setdefault(sentence.text, sentence)
-    return list(found.values())
+        texts = [text for _, text in sentences_of(message)]
+        yield texts, [not _doubtful(text) for text in texts]
 
 
-def _doubtful(sentence: recogniser.Sentence) -> bool:
-    if any(first_match(rules, sentence.text) for rules in (ADD, RETIRE, CHANGE, NARROW)):
+def _doubtful(text: str) -> bool:
+    if any(first_match(rules, text) for rules in (ADD, RETIRE, CHANGE, NARROW)):
         return True
-    spoken = {name for name, value in zip(recogniser.CUES, recogniser.cues(sentence), strict=True) if value}
-    return bool(spoken & _DOUBTFUL) or spoken >= {"with me", "manner word"}
+    return any(pattern.search(text) for pattern in _DOUBTFUL)

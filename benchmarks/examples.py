@@ -15,11 +15,12 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "data" / "recogniser"
 SEED = 20260517
 _SLOT = re.compile(r"\{(\w+)\}")
+_MARKED = re.compile("<<(.+?)>>")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A message and what its marked sentence (all of it when none is marked) is. `line` tells examples of one line."""
+    """A message and what its marked sentences (all when none is marked) are. `line` tells examples of one line."""
 
     kind: str
     language: str
@@ -28,9 +29,14 @@ class Example:
     line: int
 
 
-def digest(path: Path) -> str:
+def recogniser_files() -> list[Path]:
+    """What the recogniser is trained on: examples with slots, and whole messages."""
+    return [FOLDER / "examples.txt", *sorted((FOLDER / "messages").glob("*.txt"))]
+
+
+def digest(*paths: Path) -> str:
     """By this the weights say which examples they were trained on."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
 def read_examples(path: Path, fillings: int = 4) -> list[Example]:
@@ -57,6 +63,9 @@ def read_examples(path: Path, fillings: int = 4) -> list[Example]:
 
 
 def _filled(line: str, language: str, slots: dict[tuple[str, str], list[str]], draw: random.Random) -> str:
+    if "{" not in line:
+        # A whole message is read as it was written, with or without a capital.
+        return line
     filled = line
     # A filling may hold no slot, so that one pass is enough.
     filled = _SLOT.sub(lambda slot: draw.choice(slots[slot[1], language]), filled)
@@ -65,9 +74,12 @@ def _filled(line: str, language: str, slots: dict[tuple[str, str], list[str]], d
     return filled[:1].upper() + filled[1:]
 
 
-def marked(message: str) -> tuple[str, str | None]:
-    """The message without the marks << and >>, and what stood between them."""
-    start, end = message.find("<<"), message.find(">>")
-    if start < 0 or end < start:
-        return message, None
-    return message.replace("<<", "").replace(">>", ""), message[start + 2 : end]
+def marked(message: str) -> tuple[str, list[tuple[int, int]]]:
+    """The message without the marks << and >>, and where in it what stood between them begins and ends."""
+    text, found, at = "", list[tuple[int, int]](), 0
+    for mark in _MARKED.finditer(message):
+        text += message[at : mark.start()]
+        found.append((len(text), len(text) + len(mark[1])))
+        text += mark[1]
+        at = mark.end()
+    return text + message[at:], found

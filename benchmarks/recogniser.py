@@ -1,8 +1,9 @@
 """The instruction recogniser and the importance classifier on messages that nothing was trained on.
 
-Two sets, reported apart. Development: messages of ours that were looked at and by which things were chosen. Held out:
+Three sets, reported apart. Development: messages of ours that were looked at and by which things were chosen. Held out:
 messages by another hand and the public inputs (IFEval, MT-Eval), named by key; their labels were given by reading, and
-which of them go wrong is never told. docs/instructions.md says by which rule the labels were given.
+which of them go wrong is never told. Held out before: messages of the same kind that an earlier recogniser was measured
+on, and whose totals are why this one was made. docs/instructions.md says by which rule the labels were given.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from governance.instructions import Recognised, recognise
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
 
-HELD_OUT = FOLDER / "held_out.tsv"
+HELD_OUT = FOLDER / "held_out_2.tsv"
+HELD_OUT_BEFORE = FOLDER / "held_out.tsv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,16 @@ def run(quick: bool) -> dict[str, Any]:
     pairs = zip(development, said, strict=True)
     result: dict[str, Any] = {
         "tables": tables("development", development, said),
-        "inputs": {"development": len(development), "held out": 0},
+        "inputs": {"development": len(development), "held out": 0, "held out before": 0},
         "wrong": [f"{item.source} {item.key}: {item.label}, said {got}" for item, got in pairs if item.label != got],
     }
     # A quick run shows that the benchmark works: the held-out set is not touched for that.
     if quick:
         result["tables"].append(table("held out", ("note",), [["left alone by a quick run"]]))
     else:
+        before = list(_own(HELD_OUT_BEFORE, "held out before"))
+        result["tables"] += tables("held out before", before, judged(before, embedder)[0])
+        result["inputs"]["held out before"] = len(before)
         held_out = [*held_out_inputs(), *public_inputs()]
         said, times = judged(held_out, embedder)
         scores = _scores(held_out, said)

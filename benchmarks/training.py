@@ -1,75 +1,40 @@
 """`python -m benchmarks.training [recogniser] [importance]`: train the packaged classifiers on the examples of ours.
 
-Deterministic: the same examples, embedder and libraries give the same weights. The penalty is chosen by
-cross-validation over lines (never two fillings of one line on both sides), the threshold on what is said of lines never
-seen. How often each rule is right on the examples is counted as well.
+Deterministic: the same examples, embedder, machine and libraries give the same weights. Of the importance classifier
+the penalty is chosen by cross-validation over lines (never two fillings of one line on both sides), the threshold on
+what is said of lines never seen.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from benchmarks.everyday import KIND as EVERYDAY
-from benchmarks.everyday import everyday_sentences
-from benchmarks.examples import FOLDER, Example, digest, marked, read_examples
-from governance import importance, recogniser
-from governance.instruction_rules import QUOTED, plain
-from governance.instructions import blank, by_rule
-from governance.rule_rates import RATES
-from governance.softmax import Floats, features_of, together
+from benchmarks.examples import FOLDER, digest, read_examples
+from benchmarks.recogniser_training import train_recogniser
+from governance import importance
+from governance.softmax import Floats
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
-from retrieval.text import sentences
 
 WEIGHTS = Path(__file__).parents[1] / "governance" / "weights"
 PENALTIES = (0.1, 0.3)
-WORD_PENALTIES = (1.0,)
-FILLINGS = 2
 
 
-def recogniser_sentences(example: Example) -> list[recogniser.Sentence]:
-    """The sentences of an example that are of its kind, as the recogniser sees them."""
-    message, target = marked(example.message)
-    blanked = QUOTED.sub(blank, message)
-    spans = list(sentences(blanked))
-    inside = recogniser.in_context([plain(blanked[start:end]) for start, end in spans])
-    if target is None:
-        # A quotation is judged with its words: the blanks are what the rules see.
-        return [in_company(inside[0], example)] if len(inside) == 1 else inside
-    start = message.index(target)
-    return [item for item, span in zip(inside, spans, strict=True) if start <= span.start < start + len(target)]
-
-
-def in_company(sentence: recogniser.Sentence, example: Example) -> recogniser.Sentence:
-    """The only sentence of a message; of every third line as it would stand behind others, where most are said.
-
-    What says that it lasts does so beside a question too.
-    """
-    if example.line % 3:
-        return sentence
-    asked = example.kind == "standing" and example.line % 2 == 0
-    return replace(sentence, alone=False, first=False, question_elsewhere=asked, beside_a_task=asked)
-
-
-def fit(features: Floats | csr_matrix, kinds: Sequence[str], penalty: float) -> LogisticRegression:
+def fit(features: Floats, kinds: Sequence[str], penalty: float) -> LogisticRegression:
     """The classifier, classes weighed so that rare kinds count as much as frequent ones' square root."""
     names, counts = np.unique(kinds, return_counts=True)
     weight = {name: float(np.sqrt(counts.mean() / count)) for name, count in zip(names, counts, strict=True)}
     return LogisticRegression(C=penalty, class_weight=weight, max_iter=300, tol=1e-3).fit(features, kinds)
 
 
-def crossed(features: Floats | csr_matrix, kinds: Floats, groups: Sequence[int], penalty: float) -> Floats:
+def crossed(features: Floats, kinds: Floats, groups: Sequence[int], penalty: float) -> Floats:
     """P(each kind) of every example by a classifier that saw no filling of its line; shape (n, kinds)."""
     names = np.unique(kinds)
     said = np.zeros((len(kinds), len(names)))
@@ -99,7 +64,7 @@ def best_threshold(said: Floats, true: Floats, beta: float = 1.0) -> tuple[float
 
 
 def best_penalty(
-    features: Floats | csr_matrix,
+    features: Floats,
     kinds: Floats,
     groups: Sequence[int],
     positive: Sequence[str],
@@ -121,68 +86,6 @@ def threshold_of(said: Floats, true: Floats) -> float:
     score, threshold = best_threshold(said, true, 2.0)
     print(f"  threshold {threshold:.2f}: F2 {score:.4f}", flush=True)
     return threshold
-
-
-def train_recogniser(embedder: Embedder) -> None:
-    """Train both classifiers on the examples, choose penalties and threshold, count the rules; write it all."""
-    path = FOLDER / "examples.txt"
-    rows = [(item, example) for example in read_examples(path, FILLINGS) for item in recogniser_sentences(example)]
-    count_rules(rows, digest(path))
-    # A line of its own for each, behind the lines of the file.
-    everyday = [
-        (item, Example(EVERYDAY, "", item.text, False, 1_000_000 + place))
-        for place, item in enumerate(everyday_sentences())
-    ]
-    rows += everyday
-    items = [item for item, _ in rows]
-    found = recogniser.cue_rows(items)
-    by_vector = features_of(recogniser.vectors_of(items, embedder), found)
-    by_words = csr_matrix(recogniser.word_features(items, found))
-    kinds = np.array([example.kind for _, example in rows])
-    dev = np.array([example.dev for _, example in rows])
-    groups = [example.line for _, example in rows if not example.dev]
-    print(f"recogniser: {(~dev).sum()} training sentences ({len(everyday)} everyday), {dev.sum()} of development")
-    names = np.unique(kinds)
-    models, unseen = [], []
-    for features, penalties in ((by_vector, PENALTIES), (by_words, WORD_PENALTIES)):
-        penalty, said = best_penalty(features[~dev], kinds[~dev], groups, recogniser.STANDING, penalties)
-        model = fit(features[~dev], kinds[~dev], penalty)
-        models.append(model)
-        unseen.append(np.concatenate([said, model.predict_proba(features[dev])]))
-    said = share(together(*unseen), names, recogniser.STANDING)
-    true = np.isin(np.concatenate([kinds[~dev], kinds[dev]]), recogniser.STANDING)
-    threshold = threshold_of(said, true)
-    judged = [row for row, kept in zip(rows, dev, strict=True) if kept]
-    for (item, example), value, yes in zip(judged, said[(~dev).sum() :], true[(~dev).sum() :], strict=True):
-        if (value >= threshold) != yes:
-            print(f"    {example.kind:12} {value:.2f} {item.text}")
-    save(recogniser.WEIGHTS, embedder.name, models[0], recogniser.CUES, threshold, digest(path))
-    save(recogniser.WORDS, "", models[1], recogniser.CUES, threshold, digest(path))
-
-
-def count_rules(rows: Sequence[tuple[recogniser.Sentence, Example]], examples: str) -> None:
-    """Write how often each rule decided an example, and how often rightly."""
-    fired: Counter[str] = Counter()
-    right: Counter[str] = Counter()
-    for item, example in rows:
-        decision = by_rule(item.text)
-        if decision is None:
-            continue
-        action, rule, _, _, or_add = decision
-        if rule is not None:
-            fired[rule] += 1
-            right[rule] += action in asked_by(example.kind) or (or_add and "add" in asked_by(example.kind))
-    print(f"  rules: {right.total()} of {fired.total()} decisions right")
-    rules = {rule: [right[rule], fired[rule]] for rule in sorted(fired)}
-    text = json.dumps({"examples": examples, "rules": rules}, ensure_ascii=False, indent=1)
-    (WEIGHTS / RATES).write_text(f"{text}\n", "utf-8")
-
-
-def asked_by(kind: str) -> tuple[str, ...]:
-    """What a sentence of this kind asks of the list of instructions."""
-    if kind in recogniser.STANDING:
-        return ("add",)
-    return {"takeback": ("retire",), "change": ("replace", "narrow", "retire"), "override": ("refuse",)}.get(kind, ())
 
 
 def save(
@@ -225,7 +128,10 @@ def train_importance(embedder: Embedder) -> None:
     save("importance", embedder.name, model, importance.CUES, threshold, digest(path))
 
 
-TRAINERS = {"recogniser": train_recogniser, "importance": train_importance}
+TRAINERS: dict[str, Callable[[Embedder], None]] = {
+    "recogniser": lambda embedder: train_recogniser(WEIGHTS, embedder.name),
+    "importance": train_importance,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

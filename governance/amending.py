@@ -2,8 +2,9 @@
 
 Which one is meant must be clear from the words: the same thing is spoken of (`SUBJECTS`, in either language) or the
 same words are used, and no other value is named ("stop the French" never retires German). When nothing clearly
-matches, nothing is retired: a guess would take away what the person still wants. Vectors have no say here, since two
-instructions are always near each other. Pure functions.
+matches, nothing is retired: a guess would take away what the person still wants. What only the classifier takes for
+taking back must match more clearly. Vectors have no say here, since two instructions are always near each other. Pure
+functions.
 """
 
 # ruff: noqa: E501 (a pattern a line: broken over several it cannot be read)
@@ -33,7 +34,7 @@ def amendment(asked: Recognised, active: Sequence[Instruction], round: int) -> A
         case "add":
             return Amendment(text=asked.text)
         case "retire":
-            done = Amendment(retired_by(asked.text, active))
+            done = Amendment(retired_by(asked.text, active, by_rule=asked.rule is not None))
         case "replace":
             done = _replaced(asked.text, active)
         case "narrow":
@@ -48,20 +49,24 @@ def amendment(asked: Recognised, active: Sequence[Instruction], round: int) -> A
 # -- which one is meant -----------------------------------------------------------------------------------------------
 
 
-def retired_by(sentence: str, active: Sequence[Instruction]) -> tuple[Instruction, ...]:
+def retired_by(sentence: str, active: Sequence[Instruction], by_rule: bool = True) -> tuple[Instruction, ...]:
     """The active instructions that a retiring `sentence` speaks of: all when it says so ("all my instructions"), else
     the one it clearly matches, the newest of equals.
 
-    None when it matches nothing, so that nothing is retired by guessing.
+    None when it matches nothing, so that nothing is retired by guessing. Without a rule's word for taking back "all the
+    requirements" may be anybody's, and one shared word may be chance.
     """
-    if _ALL.search(sentence):
+    if by_rule and _ALL.search(sentence):
         return tuple(active)
-    meant = meant_by(sentence, active)
+    meant = meant_by(sentence, active, least=1 if by_rule else 2)
     return (meant,) if meant else ()
 
 
-def meant_by(sentence: str, active: Sequence[Instruction], values: bool = True) -> Instruction | None:
-    """The active instruction that `sentence` speaks of; with `values` its values must not be others than it names."""
+def meant_by(sentence: str, active: Sequence[Instruction], values: bool = True, least: int = 1) -> Instruction | None:
+    """The active instruction that `sentence` speaks of; with `values` its values must not be others than it names.
+
+    One speaks of the same subject, or shares at least so many words.
+    """
     said = plain(sentence)
     words, subjects = set(tokenize(said)) - _GENERAL, subjects_of(said)
     best: tuple[int, int, int] = (0, 0, 0)
@@ -72,7 +77,7 @@ def meant_by(sentence: str, active: Sequence[Instruction], values: bool = True) 
             continue
         shared_subjects = len(subjects & subjects_of(text)) + _same_language(said, text)
         score = (shared_subjects, len(words & set(tokenize(text))), place)
-        if score[:2] > (0, 0) and score > best:
+        if (score[0] or score[1] >= least) and score > best:
             best, meant = score, item
     return meant
 
@@ -116,6 +121,11 @@ SUBJECTS = tuple(
 
 _LANGUAGE = re.compile("|".join(sorted(map(re.escape, CODES), key=len, reverse=True)), re.IGNORECASE)
 _NUMBER = re.compile(r"\d+|[一二两三四五六七八九十百千]{1,6}(?=个?(?:字|句|段|条))")
+_UNIT = re.compile(
+    r"(?:\d+|\b(?:one|two|three|four|five|ten|hundred))[- ](words?|sentences?|characters?|paragraphs?|lines?)\b"
+    r"|(?:\d+|[一二两三四五六七八九十百千]+)个?(字|句|段|条|行)",
+    re.IGNORECASE,
+)
 _ARGUMENT = re.compile(
     r"\b(?:start|begin|end|finish)(?:s|ing)? (?:\w+ ){0,3}(?:with|on|in) (?:the (?:letter|words?|phrase) )?(?P<edge>.+?)[.!]?$"
     r"|\b(?:call|address)(?:ing)? me (?:as )?(?P<name>[\w' -]+?)(?: (?:any ?more|any longer|again|now|please))*[.!]?$"
@@ -196,7 +206,9 @@ def _replaced(sentence: str, active: Sequence[Instruction]) -> Amendment:
         meant = meant_by(said, [item for item in active if subjects & subjects_of(plain(item.text))], values=False)
     if meant is None:
         return Amendment()
-    return Amendment((meant,), _exchanged(meant.text, new, old) or f"{_bare(meant.text)} ({_bare(sentence)})")
+    text = _exchanged(meant.text, new, old) or f"{_bare(meant.text)} ({_bare(sentence)})"
+    # What is asked for holds already.
+    return Amendment((meant,), text) if text != meant.text else Amendment()
 
 
 def _new_and_old(said: str) -> tuple[str, str | None]:
@@ -223,21 +235,33 @@ def _names(text: str, old: str) -> bool:
 
 
 def _exchanged(text: str, new: str, old: str | None) -> str | None:
-    """The instruction's words with its one number, language or name exchanged; None when there is not just one."""
+    """The instruction's words with its one number, language or name exchanged; None when there is not just one.
+
+    None too when the numbers count different things: three sentences are not a hundred words.
+    """
+    counted, now = _units(text), _units(new)
+    if counted and now and counted != now:
+        return None
     for pattern in (_NUMBER, _LANGUAGE):
         theirs, fresh = pattern.findall(text), pattern.findall(new)
         if len(theirs) == 1 and len(fresh) == 1:
-            return text.replace(theirs[0], fresh[0], 1)
+            return text if _same_language(fresh[0], theirs[0]) else text.replace(theirs[0], fresh[0], 1)
     named = re.search(r"\b(?:call|address) me (?:as )?(?P<name>[\w' -]+?)\s*[.!]?$", new, re.IGNORECASE)
     if named and old is not None and old.strip(" .!。").casefold() in text.casefold():
         return re.sub(re.escape(old.strip(" .!。")), lambda match: named["name"], text, count=1, flags=re.IGNORECASE)
     return None
 
 
+def _units(text: str) -> set[str]:
+    """What the numbers of a text count."""
+    return {next(filter(None, found)).lower().rstrip("s") for found in _UNIT.findall(text)}
+
+
 def _narrowed(sentence: str, active: Sequence[Instruction], round: int) -> Amendment:
     """The instruction that is spoken of with its occasion behind it; without a word on which, the one just given."""
-    meant = meant_by(sentence, active) if _SPEAKS_OF.search(sentence) else None
-    if meant is None and active and active[-1].round >= round - 1:
+    subjects = subjects_of(plain(sentence))
+    meant = meant_by(sentence, active) if subjects or _SPEAKS_OF.search(sentence) else None
+    if meant is None and not subjects and active and active[-1].round >= round - 1:
         meant = active[-1]
     if meant is None:
         return Amendment()

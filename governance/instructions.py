@@ -1,9 +1,9 @@
 """Standing instructions: recognising them in a message, and the prefix that shows them in every prompt.
 
-Clear rules come first ("from now on", 以后都); what none decides goes to a small classifier (`governance.recogniser`),
-where its weights belong to the embedder. Questions, quotations, code, hypotheticals and instructions for one task are
-left alone, and nothing that would switch the service's own rules off is taken for the person's; the person can always
-add and retire by hand. Pure functions; what is active is the caller's to keep.
+Clear rules come first ("from now on", 以后都); what none decides, and what they mistake, is told by a small classifier
+(`governance.recogniser`), where its weights belong to the embedder. Questions, quotations, code, hypotheticals and
+instructions for one task are left alone, and nothing that would switch the service's own rules off is taken for the
+person's; the person can always add and retire by hand. Pure functions; what is active is the caller's to keep.
 
 Source: REA, section 3.3 and appendix A.4: "a directive that affects all subsequent responses such as their style,
 format, length, or language".
@@ -78,23 +78,31 @@ def recognise(message: str, embedder: Embedder | None = None) -> list[Recognised
 
     Without an embedder, or with one that the classifier was not trained on, the rules decide alone.
     """
-    # What stands in quotation marks is spoken of, not asked for; but it may be an argument ('end with "yes"'). Blanked
-    # before sentences are told apart, so that the second sentence of a quotation is not taken for the person's own.
-    blanked = QUOTED.sub(blank, CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), message))
-    spans = list(sentences(blanked))
-    texts = [plain(blanked[start:end]) if end - start <= _LONGEST else "" for start, end in spans]
+    parts = sentences_of(message)
+    texts = [text for _, text in parts]
     decided = [by_rule(text) for text in texts]
     if recogniser.trained_on(embedder):
         assert embedder is not None
         _classify(texts, decided, embedder)
     found = []
-    for (start, end), decision in zip(spans, decided, strict=True):
+    for ((start, end), _), decision in zip(parts, decided, strict=True):
         if decision is not None:
             action, rule, probability, reason, or_add = decision
             # The quotation marks are the person's; characters that show nothing are not theirs to be obeyed.
             text = without_invisible(message[start:end])
             found.append(Recognised(action, text, rule, probability, reason, or_add))
     return found
+
+
+def sentences_of(message: str) -> list[tuple[tuple[int, int], str]]:
+    """Where each sentence of a message begins and ends, and how it is judged: quotations blanked, no code.
+
+    What stands in quotation marks is spoken of, not asked for; but it may be an argument ('end with "yes"'). Blanked
+    before sentences are told apart, so that the second sentence of a quotation is not taken for the person's own.
+    """
+    blanked = QUOTED.sub(blank, CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), message))
+    spans = list(sentences(blanked))
+    return [((start, end), plain(blanked[start:end]) if end - start <= _LONGEST else "") for start, end in spans]
 
 
 _Decision = tuple[Action, str | None, float, str, bool]
@@ -124,35 +132,56 @@ def by_rule(text: str) -> _Decision | None:
     return None
 
 
+def classified(texts: Sequence[str]) -> list[int]:
+    """The places of the sentences of a message that the classifier reads, all of them together."""
+    edges = {*range(min(_EDGE, len(texts))), *range(max(len(texts) - _EDGE, 0), len(texts))}
+    return [place for place in sorted(edges) if texts[place]]
+
+
 # A rule that fires on what the classifier is this sure asks nothing of the list fires on words that only look alike
 # ("all visitors have to sign in from now on", "stop asking and show me").
-_VETO = 0.3
-# What reads like taking back and is this likely an instruction of its own is one where nothing matches that was said
-# ("you don't have to be so formal with me").
+_VETO = 0.05
+# What a rule takes for taking back or changing and is this likely an instruction of its own is one where nothing
+# matches that was said ("you don't have to be so formal with me").
 _OR_ADD = 0.5
+# "From now on you may use emojis again" has words for lasting and takes back, where there is something to take back.
+_NO_ADD = 0.3
 
 
 def _classify(texts: Sequence[str], decided: list[_Decision | None], embedder: Embedder) -> None:
     """Fill in what the classifier says where no rule decided, and take back what it is sure that a rule mistook."""
-    inside = recogniser.in_context(texts)
-    edges = {*range(min(_EDGE, len(texts))), *range(max(len(texts) - _EDGE, 0), len(texts))}
-    places = [place for place in sorted(edges) if texts[place] and _is_open(decided[place])]
-    for place, reading in zip(places, recogniser.read([inside[place] for place in places], embedder), strict=True):
-        decision = decided[place]
-        if decision is not None:
-            if reading.asks < _VETO:
-                decided[place] = None
-            elif decision[0] == "retire" and reading.standing >= _OR_ADD:
-                decided[place] = (*decision[:4], True)
-        elif reading.kind in recogniser.STANDING:
-            if not recogniser.belongs_to_task(inside[place], reading):
-                decided[place] = "add", None, reading.probability, reading.reason, False
-        elif reading.kind == "takeback" and reading.probability >= 0.5:
-            decided[place] = "retire", None, reading.probability, reading.reason, False
+    places = classified(texts)
+    for place, reading in zip(places, recogniser.read([texts[place] for place in places], embedder), strict=True):
+        decided[place] = _weighed(decided[place], reading, texts[place])
 
 
-def _is_open(decision: _Decision | None) -> bool:
-    return decision is None or decision[0] in ("add", "retire")
+def _weighed(decision: _Decision | None, reading: recogniser.Reading, text: str) -> _Decision | None:
+    """What a rule and the classifier say together of one sentence."""
+    told = None, round(reading.probability, 4), reading.reason
+    if decision is None:
+        if reading.kind in recogniser.STANDING:
+            return "add", *told, False
+        if reading.kind in ("takeback", "change") and reading.probability >= 0.5:
+            changing: Action = "narrow" if _LIMITS.search(text) else "replace"
+            return "retire" if reading.kind == "takeback" else changing, *told, False
+        return None
+    if decision[0] == "refuse":
+        return decision
+    if reading.asks < _VETO:
+        return None
+    if decision[0] == "add" and reading.kind == "takeback" and reading.standing < _NO_ADD:
+        return "retire", *told, True
+    if decision[0] in ("retire", "replace") and reading.standing >= _OR_ADD:
+        return (*decision[:4], True)
+    return decision
+
+
+# What says when something holds, and not what holds in its place.
+_LIMITS = re.compile(
+    r"\bonly (?:for|when|if|in|on|at|with|to|appl\w+|counts?|holds?|goes)\b|\b(?:except|unless|apart from)\b"
+    r"|(?:只|仅)(?:在|对|针对|限|有|管|用于)|除了|除非",
+    re.IGNORECASE,
+)
 
 
 def blank(quoted: re.Match[str]) -> str:

@@ -41,14 +41,6 @@ class Softmax:
         return probabilities
 
 
-def together(*said: Floats) -> Floats:
-    """What classifiers over the same kinds say together: the geometric mean, shape (n, kinds)."""
-    logs = np.mean([np.log(np.maximum(probabilities, 1e-9)) for probabilities in said], axis=0)
-    powers = np.exp(logs - logs.max(axis=1, keepdims=True))
-    probabilities: Floats = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
-    return probabilities
-
-
 # Unit vectors have small members: weighed up, so that one penalty serves them and the cues, which are 0 or 1.
 _VECTOR_SCALE = 8.0
 

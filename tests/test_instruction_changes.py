@@ -56,6 +56,11 @@ def test_the_classifier_takes_part_in_a_turn(tmp_path: Path) -> None:
     (row,) = service.timeline(timeline).instructions()
     assert row.rule is None and row.reason is not None and row.reason.startswith("classifier: ")
     assert event.body is not None and event.body["instructions_shown"] == [row.id]
+    service.turn(timeline, "My exam is over, let's drop the Spanish again.")
+    (retired,) = [event.body for event in service.timeline(timeline).events() if event.kind == "instruction_retired"]
+    assert retired is not None and retired["recognised"]["rule"] is None
+    assert retired["recognised"]["reason"].startswith("classifier: ") and retired["recognised"]["probability"] > 0.5
+    assert not service.timeline(timeline).active_instructions()
     service.close()
 
 

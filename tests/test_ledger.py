@@ -183,7 +183,13 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
             "reason": "rule 以后都",
             "replaces": None,
         },
-        "instruction_retired": {"instruction": "i-1", "reason": "asked to stop", "by": "不用再", "source_round": None},
+        "instruction_retired": {
+            "instruction": "i-1",
+            "reason": "asked to stop",
+            "by": "不用再",
+            "source_round": None,
+            "recognised": {"rule": None, "probability": 0.9, "reason": "classifier: nearest to talk"},
+        },
         "memory_quarantined": {
             "memories": ["m-1"],
             "scope": {"by": "rounds", "value": [3, 4]},

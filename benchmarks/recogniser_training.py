@@ -1,0 +1,366 @@
+"""Train the recogniser: a LoRA adapter on the default embedder's encoder, and a linear layer over kinds of sentence.
+
+Whole messages go through the encoder as they do in use (`retrieval.embedding.e5_adapted.windows`). A sentence that the
+examples give a kind counts by that kind; one beside it counts as asking nothing, of whichever kind. Deterministic for
+one machine and its libraries: the same examples give the same weights. Writes what `governance.recogniser` reads.
+
+Source: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2022.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from peft import LoraConfig, inject_adapter_in_model
+from safetensors.torch import save_file
+from torch import nn
+from transformers import BertConfig, BertModel
+
+from benchmarks.everyday import everyday_messages
+from benchmarks.examples import Example, digest, marked, read_examples, recogniser_files
+from governance import recogniser
+from governance.instructions import by_rule, classified, sentences_of
+from governance.rule_rates import RATES
+from governance.softmax import Floats
+from retrieval.embedding.adapter import Adapter
+from retrieval.embedding.e5 import packaged_model
+from retrieval.embedding.e5_adapted import AdaptedE5, Window, windows
+from retrieval.embedding.e5_inputs import E5Inputs, opened
+from retrieval.embedding.e5s1 import E5File
+from retrieval.embedding.openvino_runtime import openvino_installed
+
+KINDS = tuple(recogniser.NAMES)
+ASKING = (*recogniser.STANDING, "takeback", "change")
+SEED = 20261130
+RANK = 8
+# Kinds shade into one another, and no writer is always right.
+SMOOTHING = 0.05
+# What peft multiplies the product of the factors by: its alpha over the rank.
+SCALE = 2.0
+EPOCHS = 5
+BATCH = 16
+RATE = 1e-3
+_WARM_UP = 0.06
+# The packaged matrices of a layer by the names they have in transformers.
+_MATRICES = {
+    "q": "attention.self.query",
+    "k": "attention.self.key",
+    "v": "attention.self.value",
+    "ao": "attention.output.dense",
+    "fi": "intermediate.dense",
+    "fo": "output.dense",
+}
+_NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The sentences of a message that are classified; of each its kind, "" (asks nothing) or None (unknown)."""
+
+    texts: tuple[str, ...]
+    kinds: tuple[str | None, ...]
+
+
+def judged(example: Example) -> Judged:
+    """The sentences of an example: the marked ones are of its kind, and so are all where none is marked.
+
+    Raises ValueError when a mark falls on no sentence that is classified.
+    """
+    message, marks = marked(example.message)
+    parts = sentences_of(message)
+    kinds = [example.kind if not marks or any(_same(span, mark) for mark in marks) else "" for span, _ in parts]
+    places = classified([text for _, text in parts])
+    found = Judged(tuple(parts[place][1] for place in places), tuple(kinds[place] for place in places))
+    if marks and example.kind not in found.kinds:
+        raise ValueError(f"No sentence that is classified stands between the marks: {example.message}")
+    return found
+
+
+def _same(span: tuple[int, int], mark: tuple[int, int]) -> bool:
+    """Whether a mark is about this sentence: over half of it, or half of the mark lies in it."""
+    shared = min(span[1], mark[1]) - max(span[0], mark[0])
+    return shared > min(span[1] - span[0], mark[1] - mark[0]) / 2
+
+
+# Every so manieth whole message is kept back for choosing the threshold.
+_KEPT_BACK = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """One filling of each line with slots; whole messages with everyday talk; and what nothing is trained on."""
+
+    slotted: list[Judged]
+    whole: list[Judged]
+    kept_back: list[Judged]
+
+
+def example_sets() -> Examples:
+    """All that there is. Raises DataMissingError without the everyday talk."""
+    first, *others = recogniser_files()
+    slotted, whole, kept = list[Judged](), list[Judged](), list[Judged]()
+    for example in read_examples(first, 1):
+        (kept if example.dev else slotted).append(judged(example))
+    for path in others:
+        for place, example in enumerate(read_examples(path, 1)):
+            (kept if place % _KEPT_BACK == 0 else whole).append(judged(example))
+    for texts, nothing in everyday_messages():
+        places = classified(texts)
+        kinds = tuple("" if nothing[place] else None for place in places)
+        whole.append(Judged(tuple(texts[place] for place in places), kinds))
+    return Examples(*([message for message in part if message.texts] for part in (slotted, whole, kept)))
+
+
+# -- the model -------------------------------------------------------------------------------------------------------
+
+
+class Tagger(nn.Module):
+    """The encoder with an adapter on every matrix, and the linear layer. Dropout only while it is trained."""
+
+    def __init__(self, file: E5File) -> None:
+        super().__init__()
+        self.encoder = inject_adapter_in_model(
+            LoraConfig(
+                r=RANK, lora_alpha=int(SCALE * RANK), lora_dropout=0.05, target_modules=r".*\.(query|key|value|dense)"
+            ),
+            bert(file),
+        )
+        self.drop = nn.Dropout(0.1)
+        self.out = nn.Linear(file.shape.hidden, len(KINDS))
+
+    def forward(self, embedded: torch.Tensor, mask: torch.Tensor, pool: torch.Tensor) -> torch.Tensor:
+        """Scores of shape (sentences, kinds); `pool` (sentences, rows * tokens) averages each sentence's tokens."""
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            states = self._states(embedded, mask)
+        pooled = pool @ states.float().reshape(-1, states.shape[-1])
+        return self.out(self.drop(pooled))  # type: ignore[no-any-return]
+
+    def _states(self, embedded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        # Token, place and type embeddings are summed already; behind them stands only their layer norm.
+        hidden = self.encoder.embeddings.LayerNorm(embedded)
+        for layer in self.encoder.encoder.layer:
+            given = layer(hidden, ((mask - 1) * 10_000)[:, None, None, :])
+            hidden = given[0] if isinstance(given, tuple) else given
+        return hidden
+
+
+def bert(file: E5File) -> BertModel:
+    """The packaged model in transformers, frozen, without its words (they come embedded)."""
+    shape = file.shape
+    config = BertConfig(
+        vocab_size=1,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=shape.feed_forward,
+        max_position_embeddings=1,
+        type_vocab_size=1,
+        layer_norm_eps=shape.epsilon,
+    )
+    model = BertModel(config, add_pooling_layer=False)
+    tensors = {"embeddings.LayerNorm.weight": "emb.ln.w", "embeddings.LayerNorm.bias": "emb.ln.b"}
+    for layer in range(shape.layers):
+        for short, long in {**_MATRICES, **_NORMS}.items():
+            for end, part in (("w", "weight"), ("b", "bias")):
+                tensors[f"encoder.layer.{layer}.{long}.{part}"] = f"l{layer}.{short}.{end}"
+    own = model.state_dict()
+    for name, packed in tensors.items():
+        size = own[name].shape
+        values = file.matrix(packed, size[0]) if len(size) == 2 else file.floats(packed)
+        own[name].copy_(torch.from_numpy(np.array(values)).reshape(size))
+    return model.requires_grad_(False)
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One window of a message with the kinds of its sentences."""
+
+    window: Window
+    kinds: tuple[str | None, ...]
+
+
+def train(examples: Examples, inputs: E5Inputs, seed: int = SEED) -> Tagger:
+    """A tagger trained on whole messages in every epoch, and on half of the slotted ones, drawn anew each time."""
+    torch.manual_seed(seed)
+    chance = random.Random(seed)
+    whole = [row for message in examples.whole for row in _rows(message, inputs)]
+    slotted = [row for message in examples.slotted for row in _rows(message, inputs)]
+    rows = len(whole) + len(slotted) // 2
+    tagger = Tagger(inputs.file).train()
+    learnt = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
+    optimiser = torch.optim.AdamW(learnt, lr=RATE, weight_decay=0.01)
+    steps = EPOCHS * -(-rows // BATCH)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step / steps))
+    for epoch in range(EPOCHS):
+        losses = []
+        for batch in _batches([*whole, *chance.sample(slotted, len(slotted) // 2)], chance):
+            loss = _loss(tagger(*_tensors(batch, inputs)), [kind for row in batch for kind in row.kinds])
+            optimiser.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(learnt, 1.0)
+            optimiser.step()
+            schedule.step()
+            losses.append(loss.item())
+        print(f"  epoch {epoch + 1} of {EPOCHS}: loss {np.mean(losses):.4f}", flush=True)
+    return tagger.eval()
+
+
+def best_threshold(said: Sequence[Floats], messages: Sequence[Judged]) -> float:
+    """The threshold with the best F2 over messages: missing an instruction loses it, a false one can be taken back.
+
+    Messages without an instruction are weighed up to nine tenths of all, as in use (REA, section 4.5, weighs the same
+    way: misses cost it more than false alarms).
+    """
+    standing = np.array([kind in recogniser.STANDING for kind in KINDS])
+    values = np.array([part[:, standing].sum(axis=1).max() for part in said])
+    true = np.array([any(kind in recogniser.STANDING for kind in message.kinds) for message in messages])
+    weight = 9 * true.sum() / (~true).sum()
+    best = (-1.0, 0.5)
+    for threshold in np.arange(0.2, 0.81, 0.05):
+        hits = float(((values >= threshold) & true).sum())
+        false = float(((values >= threshold) & ~true).sum()) * weight
+        missed = float(((values < threshold) & true).sum())
+        best = max(best, (5 * hits / (5 * hits + 4 * missed + false), float(round(threshold, 2))))
+        print(
+            f"  threshold {threshold:.2f}: recall {hits / (hits + missed):.3f}, "
+            f"precision at one in ten {hits / max(hits + false, 1e-9):.3f}"
+        )
+    return best[1]
+
+
+def _rows(message: Judged, inputs: E5Inputs) -> Iterator[_Row]:
+    place = 0
+    for window in windows([recogniser.shown(text) for text in message.texts], inputs):
+        yield _Row(window, message.kinds[place : place + len(window.spans)])
+        place += len(window.spans)
+
+
+def _rate(done: float) -> float:
+    """Linear warm-up, then linear decay."""
+    return done / _WARM_UP if done < _WARM_UP else max((1 - done) / (1 - _WARM_UP), 0.02)
+
+
+def _batches(rows: Sequence[_Row], chance: random.Random) -> list[list[_Row]]:
+    """Rows of like length together, so that padding is little; which of them and in which order is by chance."""
+    order = list(rows)
+    chance.shuffle(order)
+    pools = [order[start : start + 50 * BATCH] for start in range(0, len(order), 50 * BATCH)]
+    ordered = [sorted(pool, key=lambda row: len(row.window.ids)) for pool in pools]
+    batches = [pool[start : start + BATCH] for pool in ordered for start in range(0, len(pool), BATCH)]
+    chance.shuffle(batches)
+    return batches
+
+
+def _tensors(batch: Sequence[_Row], inputs: E5Inputs) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    embedded, mask = inputs.embedded([row.window.ids for row in batch])
+    tokens = mask.shape[1]
+    pool = torch.zeros(sum(len(row.kinds) for row in batch), len(batch) * tokens)
+    place = 0
+    for number, row in enumerate(batch):
+        for start, end in row.window.spans:
+            # The begin mark stands before the tokens.
+            pool[place, number * tokens + start + 1 : number * tokens + end + 1] = 1 / max(end - start, 1)
+            place += 1
+    return torch.from_numpy(embedded), torch.from_numpy(mask), pool
+
+
+_QUIET = torch.tensor([kind not in ASKING for kind in KINDS])
+
+
+def _loss(scores: torch.Tensor, kinds: Sequence[str | None]) -> torch.Tensor:
+    """Mean cross-entropy: of the kind, a little smoothed, or of asking nothing where that is all that is known."""
+    logs = torch.log_softmax(scores, 1)
+    losses = []
+    for row, kind in zip(logs, kinds, strict=True):
+        if kind == "":
+            losses.append(-torch.logsumexp(row[_QUIET], 0))
+        elif kind is not None:
+            losses.append(-(1 - SMOOTHING) * row[KINDS.index(kind)] - SMOOTHING * row.mean())
+    return torch.stack(losses).mean() if losses else scores.sum() * 0
+
+
+# -- what is written -------------------------------------------------------------------------------------------------
+
+
+def train_recogniser(folder: Path, embedder: str) -> None:
+    """Train on all examples and write adapter, layer and the rates of the rules into `folder`."""
+    if not openvino_installed():
+        raise RuntimeError("The recogniser runs in OpenVINO, which is not installed: run `make install`.")
+    examples, trained_on = example_sets(), digest(*recogniser_files())
+    messages = [*examples.slotted, *examples.whole]
+    print(f"recogniser: {len(messages)} messages, {sum(len(message.texts) for message in messages)} sentences")
+    kept = _kept(train(examples, opened(packaged_model())))
+    # As it is used: rounded factors, int8 matrices.
+    held = _as_used(kept, embedder, trained_on)
+    encoder = AdaptedE5(held.adapter)
+    # What takes back or changes is neither an instruction nor to be left alone.
+    clear = [message for message in examples.kept_back if not {"takeback", "change"} & set(message.kinds)]
+    said = [recogniser.probabilities(encoder, held, message.texts) for message in clear]
+    threshold = best_threshold(said, clear)
+    print(f"  threshold {threshold:.2f}, chosen on {len(clear)} messages kept back")
+    told = {
+        "embedder": embedder,
+        "kinds": json.dumps(KINDS),
+        "examples": trained_on,
+        "scale": str(SCALE),
+        "threshold": str(threshold),
+    }
+    path = folder / recogniser.WEIGHTS
+    save_file(kept, path, told)
+    _count_rules(messages, folder / RATES, trained_on)
+    print(f"  written to {path}")
+
+
+def _as_used(kept: dict[str, torch.Tensor], embedder: str, examples: str) -> recogniser.Weights:
+    tensors = {name: tensor.float().numpy() for name, tensor in kept.items()}
+    names = [name[:-2] for name in tensors if name.endswith(".A")]
+    adapter = Adapter(SCALE, {name: (tensors[f"{name}.A"], tensors[f"{name}.B"]) for name in names})
+    return recogniser.Weights(embedder, KINDS, examples, 0.5, adapter, tensors["matrix"], tensors["bias"])
+
+
+def _kept(tagger: Tagger) -> dict[str, torch.Tensor]:
+    """What was learnt, by the names of the packaged matrices, in half precision: it needs no more."""
+    found: dict[str, Any] = {"matrix": tagger.out.weight, "bias": tagger.out.bias}
+    for layer, module in enumerate(tagger.encoder.encoder.layer):
+        for short, long in _MATRICES.items():
+            adapted: Any = module.get_submodule(long)
+            found[f"l{layer}.{short}.w.A"] = adapted.lora_A["default"].weight
+            found[f"l{layer}.{short}.w.B"] = adapted.lora_B["default"].weight
+    return {name: tensor.detach().to(torch.float16).contiguous() for name, tensor in found.items()}
+
+
+def _count_rules(messages: Sequence[Judged], path: Path, examples: str) -> None:
+    """Write how often each rule decided a sentence of known kind, and how often rightly."""
+    fired: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for message in messages:
+        for text, kind in zip(message.texts, message.kinds, strict=True):
+            decision = by_rule(text)
+            if kind is None or decision is None or decision[1] is None:
+                continue
+            action, rule, _, _, or_add = decision
+            asked = _asked_by(kind)
+            fired[rule] += 1
+            right[rule] += action in asked or (or_add and "add" in asked)
+    print(f"  rules: {right.total()} of {fired.total()} decisions right")
+    rules = {rule: [right[rule], fired[rule]] for rule in sorted(fired)}
+    text = json.dumps({"examples": examples, "rules": rules}, ensure_ascii=False, indent=1)
+    path.write_text(f"{text}\n", "utf-8")
+
+
+def _asked_by(kind: str) -> tuple[str, ...]:
+    """What a sentence of this kind asks of the list of instructions."""
+    if kind in recogniser.STANDING:
+        return ("add",)
+    return {"takeback": ("retire",), "change": ("replace", "narrow", "retire"), "override": ("refuse",)}.get(kind, ())
