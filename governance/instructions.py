@@ -144,6 +144,8 @@ _VETO = 0.05
 # What a rule takes for taking back or changing and is this likely an instruction of its own is one where nothing
 # matches that was said ("you don't have to be so formal with me").
 _OR_ADD = 0.5
+# From this probability of taking back or changing what reads like an instruction may be that.
+_DOUBT = 0.2
 # "From now on you may use emojis again" has words for lasting and takes back, where there is something to take back.
 _NO_ADD = 0.3
 
@@ -157,23 +159,34 @@ def _classify(texts: Sequence[str], decided: list[_Decision | None], embedder: E
 
 def _weighed(decision: _Decision | None, reading: recogniser.Reading, text: str) -> _Decision | None:
     """What a rule and the classifier say together of one sentence."""
-    told = None, round(reading.probability, 4), reading.reason
     if decision is None:
-        if reading.kind in recogniser.STANDING:
-            return "add", *told, False
-        if reading.kind in ("takeback", "change") and reading.probability >= 0.5:
-            changing: Action = "narrow" if _LIMITS.search(text) else "replace"
-            return "retire" if reading.kind == "takeback" else changing, *told, False
-        return None
+        return _told(reading, text)
     if decision[0] == "refuse":
         return decision
     if reading.asks < _VETO:
         return None
     if decision[0] == "add" and reading.kind == "takeback" and reading.standing < _NO_ADD:
-        return "retire", *told, True
+        return "retire", None, round(reading.probability, 4), reading.reason, True
     if decision[0] in ("retire", "replace") and reading.standing >= _OR_ADD:
         return (*decision[:4], True)
     return decision
+
+
+def _told(reading: recogniser.Reading, text: str) -> _Decision | None:
+    """What the classifier alone says of one sentence.
+
+    "You can drop the short paragraphs" may be the one or the other, by what is in force: where it is in doubt it takes
+    back or changes what it clearly speaks of, and is added where it speaks of nothing.
+    """
+    back, change = reading.probabilities["takeback"], reading.probabilities["change"]
+    stands = reading.kind in recogniser.STANDING
+    if stands and max(back, change) < _DOUBT:
+        return "add", None, round(reading.standing, 4), reading.reason, False
+    if not stands and max(back, change) < 0.5:
+        return None
+    changing: Action = "narrow" if _LIMITS.search(text) else "replace"
+    probability = reading.asks if stands else reading.probability
+    return "retire" if back >= change else changing, None, round(probability, 4), reading.reason, stands
 
 
 # What says when something holds, and not what holds in its place.
