@@ -81,7 +81,7 @@ def experiment(
             raise InputError(
                 f"{out / 'steps.jsonl'} is damaged. Delete it, or choose another folder with --out."
             ) from None
-        start = time.monotonic()
+        before, start = _data_of(out), time.monotonic()
         try:
             result = found(name)(run)
         except KeyboardInterrupt:
@@ -92,6 +92,11 @@ def experiment(
         emit(json.loads(path.read_text("utf-8")))
         return
     _say(result)
+    for what in run.left_out:
+        note(f"Left out: {what}")
+    now = _data_of(out)
+    for file in sorted(file for file in now if before.get(file, now[file]) != now[file]):
+        note(f"{file} changed since the last run here: what rests on it was measured again.")
     note(f"Seeds {', '.join(map(str, range(seeds)))}. Numbers, tables and plots are in {out}.")
     if quick:
         note("This was a quick run, which shows that everything works; its numbers mean nothing.")
@@ -135,6 +140,15 @@ def _written(result: Result, run: Run, seconds: float) -> Path:
         return write(result, run, about)
     except OSError as error:
         raise InputError(f"{run.out}: the result cannot be written: {error.strerror}.") from error
+
+
+def _data_of(out: Path) -> dict[str, str]:
+    """The digests of the data files that the result in a folder rests on; none without a readable result."""
+    try:
+        found: dict[str, str] = json.loads((out / "result.json").read_text("utf-8"))["data"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return found
 
 
 def _peak_memory() -> int | None:

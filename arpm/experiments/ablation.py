@@ -25,7 +25,7 @@ from arpm.experiments.ablation_actor import Actor
 from arpm.experiments.ablation_measures import Row
 from arpm.experiments.ablation_parts import AFTER, ALONE, BASE, part_targets
 from arpm.experiments.ablation_results import answers_result, evidence_result, joined
-from arpm.experiments.base import Result, Run, file_digest
+from arpm.experiments.base import Failures, Result, Run, file_digest
 from arpm.experiments.grading import grade, leaks
 from arpm.experiments.memories import code_digest
 from arpm.experiments.retrieval_metrics import BOOTSTRAP_SEED
@@ -338,7 +338,11 @@ def _answered(
     for done, (script, name) in enumerate(jobs):
         run.progress(f"holding the dialogue with {model}", done, len(jobs))
         table = next((table for table in run.settings.models if table.name == model), None)
-        inputs = _inputs(run, script, {name: compared[name]}) | {"model": model, "settings": repr(table)}
+        inputs = _inputs(run, script, {name: compared[name]}) | {
+            "model": model,
+            "settings": repr(table),
+            "measures": [file_digest(Path(file)) for file in _MEASURED],
+        }
 
         def compute(script: Script = script, name: str = name) -> list[Row]:
             return _answer(bench, script, name, compared[name], model)
@@ -349,7 +353,9 @@ def _answered(
 
 
 def _answer(bench: _Bench, script: Script, name: str, column: Column, model: str) -> list[Row]:
+    """A dialogue with a model. Raises ArpmError when it is not there: then none of it is remembered."""
     rows: list[Row] = []
+    failures = Failures(model)
     with bench.service(StandIn(_SCRIPT, Actor())) as service:
         dialogue = _Dialogue(service, script, model, column.preset or BASE)
         if column.changes:
@@ -357,6 +363,7 @@ def _answer(bench: _Bench, script: Script, name: str, column: Column, model: str
         for item in script.rounds:
             dialogue.at(item)
             rows.append(_replied(dialogue, item, name))
+            failures.note(rows[-1]["failed"])
     return rows
 
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from arpm.audit.plots import save
 from arpm.canonical import canonical, digest
-from arpm.errors import InputError
+from arpm.errors import ArpmError, InputError
 from arpm.settings import Settings
 
 
@@ -83,6 +83,9 @@ class Run:
         self.seeds = seeds
         self.quick = quick
         self.progress = progress
+        self.left_out: list[str] = []
+        """What was not measured, and why, in words for the person."""
+        self._sources: set[Path] = set()
         out.mkdir(parents=True, exist_ok=True)
         self._steps = out / "steps.jsonl"
         self._done = dict(_read_steps(self._steps))
@@ -108,7 +111,33 @@ class Run:
             raise MissingDataError(
                 f"{path} is not there: {about}. Put it there, or name the folder of the data sets with --data DIR"
             )
+        self._sources.add(path)
         return path
+
+    def data_digests(self) -> dict[str, str]:
+        """The digest of every data file that was asked for, by its path in the folder of the data sets."""
+        found = [file for path in self._sources for file in ([path] if path.is_file() else path.rglob("*.json*"))]
+        return {str(file.relative_to(self.data)): file_digest(file) for file in sorted(found)}
+
+
+FAILURES_IN_A_ROW = 5
+
+
+class Failures:
+    """Tells a model that is not there from one that fails now and then: the latter's failures are counted as wrong."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._failed = 0
+
+    def note(self, failure: str | None) -> None:
+        """What came of one more call: None for a reply. Raises ArpmError when too many have failed in a row."""
+        self._failed = 0 if failure is None else self._failed + 1
+        if self._failed == FAILURES_IN_A_ROW:
+            raise ArpmError(
+                f"{self._model!r} failed {self._failed} times in a row: {failure} "
+                "What was answered before is kept; the same command goes on from here."
+            )
 
 
 def file_digest(path: Path) -> str:
@@ -121,6 +150,8 @@ def write(result: Result, run: Run, about: dict[str, Any]) -> Path:
     document = {
         "experiment": run.name,
         **about,
+        "data": run.data_digests(),
+        "left_out": run.left_out,
         "numbers": result.numbers,
         "tables": [{"title": t.title, "columns": t.columns, "rows": t.rows} for t in result.tables],
         "targets": [

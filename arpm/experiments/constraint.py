@@ -23,8 +23,7 @@ from matplotlib.figure import Figure
 
 from arpm.audit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, styled
 from arpm.clock import FixedClock
-from arpm.errors import ArpmError
-from arpm.experiments.base import Result, Run, Table, Target, file_digest
+from arpm.experiments.base import Failures, Result, Run, Table, Target, file_digest
 from arpm.experiments.constraint_grading import grade
 from arpm.experiments.constraint_scripts import (
     FORMS,
@@ -61,8 +60,6 @@ _SCRIPT = "script"
 _ABLATED = "afm"
 # A label as wide as any in these prompts.
 _LABEL = 50
-# After so many failed calls in a row the model is given up.
-_GIVE_UP = 5
 
 Row = dict[str, Any]
 
@@ -297,7 +294,7 @@ def _answers(
 ) -> list[Row]:
     """The graded replies of a model to every question under every policy."""
     rows: list[Row] = []
-    failures = 0
+    failures = Failures(model)
     jobs = [(script, name) for script in scripts for name in compared]
     settings = next((repr(table) for table in run.settings.models if table.name == model), None)
     for done, (script, name) in enumerate(jobs):
@@ -309,14 +306,11 @@ def _answers(
 
         try:
             row = run.step(["answer", script.name, name, model], inputs, compute)
-            failures = 0
+            failures.note(None)
         except _FailedError as error:
             # Not remembered: the next run asks again.
-            row, failures = error.row, failures + 1
-            if failures >= _GIVE_UP:
-                raise ArpmError(
-                    f"{model!r} failed {failures} times in a row: {row['failed']} The same command goes on from here."
-                ) from None
+            row = error.row
+            failures.note(row["failed"])
         # Graded outside the step: a grade that changes must not cost a model's work again.
         mark = grade(script.scenario, row["response"], broken=row["broken"])
         judged = {"recalled": mark.recalled, "conditioned": mark.conditioned, "passed": mark.passed}

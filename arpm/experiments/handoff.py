@@ -20,8 +20,8 @@ from arpm.audit.plots import BLUE, GREEN, ORANGE, styled
 from arpm.audit.review import csv_rolling_accuracy
 from arpm.audit.statistics import observed, summarised
 from arpm.canonical import canonical, digest
-from arpm.experiments import handoff_readers
-from arpm.experiments.base import Result, Run, Table, file_digest
+from arpm.experiments import handoff_readers, handoff_script
+from arpm.experiments.base import Failures, Result, Run, Table, file_digest
 from arpm.experiments.grading import leaks, says
 from arpm.experiments.handoff_readers import misread, read
 from arpm.experiments.handoff_script import (
@@ -131,7 +131,7 @@ def _inputs(run: Run, life: Life, noise: Noise, characters: int) -> dict[str, An
         "characters": characters,
         "embedder": run.settings.embedder,
         "code": code_digest(),
-        "stand_ins": file_digest(Path(handoff_readers.__file__)),
+        "own": [file_digest(Path(file)) for file in (__file__, handoff_readers.__file__, handoff_script.__file__)],
     }
 
 
@@ -174,6 +174,7 @@ class _Lived:
         self._rounds: dict[int, int] = {}
         self._memories: dict[int, str] = {}
         self._bad: set[str] = set()
+        self._failures = Failures(", ".join(dict.fromkeys(life.models)))
 
     def begin(self, stage: int, model: str) -> None:
         """Clear the context and go on with a model, on the next day."""
@@ -184,7 +185,7 @@ class _Lived:
             self.service.switch_model(self.timeline, model)
 
     def take(self, step: Step) -> Row:
-        """Take a turn and judge it. A failed turn counts as a broken protocol and is never fatal."""
+        """Take a turn and judge it. A failed one counts as a broken protocol; ArpmError when the model is not there."""
         minutes = 5 * (step.number % self._life.rounds)
         self._substrate.set_clock(BEGIN + timedelta(days=step.stage, minutes=minutes))
         asked_in = self.service.timeline(self.timeline).info.rounds + 1
@@ -195,6 +196,7 @@ class _Lived:
             body, failed = error.event.body or {}, str(error)
         else:
             self._remember(step, body)
+        self._failures.note(failed)
         return self._judged(step, body, asked_in, failed)
 
     def _remember(self, step: Step, body: Mapping[str, Any]) -> None:
@@ -325,8 +327,10 @@ def _result(rows: Sequence[Row], protocol: Sequence[Row], about: dict[str, Any])
         good = [row for row in spoken if row["life"] == GOOD]
         tables.append(_stage_table(f"Good models by stage, {words}", good))
         tables.append(_recovery_table(f"Recovery from a bad stage, {words}", spoken))
-        kept = [row for row in protocol if row["language"] == language and row["life"] == KEPT]
-        tables.append(_protocol_table(f"Protocol by stage, with a bad one, {words}", kept))
+        stages = [row for row in protocol if row["language"] == language]
+        for life, title in ((GOOD, "good models"), (KEPT, "with a bad one")):
+            of_life = [row for row in stages if row["life"] == life]
+            tables.append(_protocol_table(f"Protocol by stage, {title}, {words}", of_life))
         bad = [row for row in spoken if row["life"] == KEPT]
         tables.append(_stage_table(f"With a bad model by stage, {words}", bad))
         for lived, slug, which in ((good, "", "several models"), (bad, "-bad", "several models, one of them bad")):
@@ -340,6 +344,7 @@ def _result(rows: Sequence[Row], protocol: Sequence[Row], about: dict[str, Any])
             "recovery": _recovery(spoken),
             "tags leaked into replies": sum(row["leaks"] for row in spoken),
             "failed turns": sum(row["failed"] is not None for row in spoken),
+            "protocol": stages,
         }  # fmt: skip
     return Result(numbers, tuple(tables), figures)
 

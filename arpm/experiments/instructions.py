@@ -24,7 +24,8 @@ from matplotlib.ticker import MaxNLocator
 from arpm.audit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, styled
 from arpm.canonical import canonical, digest
 from arpm.clock import FixedClock
-from arpm.experiments.base import MissingDataError, Result, Run, Table, Target, file_digest
+from arpm.events import Event
+from arpm.experiments.base import Failures, MissingDataError, Result, Run, Table, Target, file_digest
 from arpm.experiments.instructions_oracle import NOT_STANDING, asked, tallies
 from arpm.experiments.memories import code_digest
 from arpm.experiments.retrieval_metrics import BOOTSTRAP_SEED, Estimate, bars, estimate
@@ -205,10 +206,12 @@ class _Bench(ThrowAway):
         """Hold a dialogue to its end; a row for every round after the one that gave the instruction."""
         timeline = self._begun(one, policy, condition)
         rows: list[Row] = []
+        failures = Failures(self._run.model or _SCRIPT)
         for number, (message, reply) in enumerate(one.messages, 1):
             self._script.reply = reply
             self.service.clock.inner = FixedClock(START + number * _APART)
             rows.append(self._round(timeline, one, number + 1, message))
+            failures.note(rows[-1]["failed"])
         self.service.leave(timeline.id)
         return rows
 
@@ -238,8 +241,8 @@ class _Bench(ThrowAway):
         return timeline
 
     def _round(self, timeline: Timeline, one: Dialogue, number: int, message: str) -> Row:
-        body, event = self._take(timeline, message)
-        row: Row = {"round": number, "failed": body is None, "shown": None, "verdict": None}
+        body, event, failed = self._take(timeline, message)
+        row: Row = {"round": number, "failed": failed, "shown": None, "verdict": None}
         if body is None or event is None:
             return row
         texts = [item.content for item in prompt_of_record(self.service.catalogue, event)[:-1]]
@@ -249,12 +252,13 @@ class _Bench(ThrowAway):
             row["verdict"] = adherence(one.instruction, body["response"], message).verdict
         return row
 
-    def _take(self, timeline: Timeline, message: str) -> tuple[dict[str, Any] | None, Any]:
+    def _take(self, timeline: Timeline, message: str) -> tuple[dict[str, Any] | None, Event | None, str | None]:
+        """The record of a turn and its event, or why there is none."""
         try:
             event = self.service.turn(timeline.id, message)
-        except TurnFailedError:
-            return None, None
-        return event.body, event
+        except TurnFailedError as error:
+            return None, None, str(error)
+        return event.body, event, None
 
 
 _AGREED = {"en": "All right.", "zh": "明白了。"}
@@ -305,6 +309,9 @@ def _reading(run: Run) -> list[Row]:
     try:
         path = run.source("ifeval", "input_data.jsonl", about=_IFEVAL)
     except MissingDataError:
+        run.left_out.append(
+            "How constraints are read from IFEval's prompts: the folder of the data sets has no ifeval."
+        )
         return []
 
     def compute() -> list[Row]:
@@ -384,7 +391,7 @@ def _result(
     if reading:
         tables.append(_reading_table(reading))
         numbers["reading"] = list(reading)
-    numbers["failed turns"] = sum(row["failed"] for row in rows)
+    numbers["failed turns"] = sum(row["failed"] is not None for row in rows)
     targets = [
         Target(f"instruction in the prompt of every round: {policy}, perfect recognition", value, 1.0)
         for policy in ("arpm", "afm")

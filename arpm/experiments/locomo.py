@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from arpm.errors import ArpmError, InputError
-from arpm.experiments.base import Result, Run, Table, Target, file_digest
+from arpm.errors import InputError
+from arpm.experiments.base import Failures, Result, Run, Table, Target, file_digest
 from arpm.experiments.locomo_score import ADVERSARIAL, CATEGORIES, answer_score, declines
 from arpm.experiments.memories import VARIANTS, Laboratory, Memory, basis
 from arpm.experiments.retrieval_metrics import (
@@ -42,8 +42,6 @@ BARS = {"recall@10": 0.75, "hit@10": 0.81, "mrr": 0.52}
 # The embedded model needs some seconds for an answer. A seed asks this many questions, further seeds ask others.
 ASKED_PER_SEED = 200
 ASKED_QUICK = 2
-# A model that fails so often in a row is not there; what it answered before is kept.
-FAILURES_IN_A_ROW = 5
 # The data set asks for short phrases and for these words where nothing was said (its prompts for questions).
 PERSONA = (
     "Answer with a short phrase, in the exact words of the conversation where possible. "
@@ -103,6 +101,10 @@ def run(run: Run) -> Result:
     """Retrieval under every variant, white-box rates, and with a model its answers."""
     file = run.source("locomo", "locomo10.json", about=ABOUT)
     talks = read_talks(file, quick=run.quick)
+    if not any(question.flagged for talk in talks for question in talk.questions) and not run.quick:
+        run.left_out.append(
+            "Figures without questions whose labels are wrong: there is no audit_errors.json beside it."
+        )
     with Laboratory(run) as laboratory:
         found = {
             name: list(_retrieved(run, laboratory, talks, name, file_digest(file))) for name in _variants(run.quick)
@@ -115,7 +117,7 @@ def read_talks(file: Path, *, quick: bool = False) -> list[Talk]:
     """The conversations with their questions; with `quick` the beginning of the first. Raises InputError."""
     data = file.read_bytes()
     conversations = read_locomo(file.name, data)
-    flagged = _flagged(file.with_name("audit_errors.json"))
+    flagged = flagged_in(file.with_name("audit_errors.json"))
     talks = []
     for place, (conversation, item) in enumerate(zip(conversations, json.loads(data), strict=True)):
         known = {atom.source for atom in conversation.atoms}
@@ -124,10 +126,16 @@ def read_talks(file: Path, *, quick: bool = False) -> list[Talk]:
     return [beginning(talks[0], _QUICK_SESSIONS, _QUICK_QUESTIONS)] if quick else talks
 
 
-def _flagged(file: Path) -> frozenset[str]:
+def flagged_in(file: Path) -> frozenset[str]:
+    """The questions whose labels are known to be wrong; none without the file. Raises InputError for a damaged one."""
     if not file.exists():
         return frozenset()
-    return frozenset(row["question_id"] for row in json.loads(file.read_text("utf-8")))
+    try:
+        return frozenset(row["question_id"] for row in json.loads(file.read_text("utf-8")))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{file}: is no list of questions with label errors: {type(error).__name__}: {error}"
+        ) from None
 
 
 def _questions(
@@ -216,19 +224,15 @@ def _answered(run: Run, laboratory: Laboratory, talks: Sequence[Talk], data: str
     """The questions that this many seeds ask, answered in the order of the file."""
     assert run.model is not None
     asked = sampled(talks, run.seeds, ASKED_QUICK if run.quick else ASKED_PER_SEED)
-    failed = 0
+    failures = Failures(run.model)
     for number, (talk, question) in enumerate(asked):
         run.progress(f"answering with {run.model}", number, len(asked))
         inputs = basis(run, VARIANTS["default"], data=data, persona=PERSONA, quick=run.quick, table=_table(run))
         try:
             row = run.step(["answer", question.id], inputs, _ask(run.model, laboratory, talk, question))
-            failed = 0
+            failures.note(None)
         except _FailedError as error:
-            failed += 1
-            if failed == FAILURES_IN_A_ROW:
-                raise ArpmError(
-                    f"{run.model!r} failed {failed} times in a row: {error}. The same command goes on from here."
-                ) from error
+            failures.note(f"{error}.")
             row = None
         yield Outcome(talk, question, _answer_scores(question, row))
     run.progress(f"answering with {run.model}", len(asked), len(asked))

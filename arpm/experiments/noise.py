@@ -25,9 +25,8 @@ from arpm.audit.gold import accepted
 from arpm.audit.plots import BLUE, GREEN, ORANGE, rolling_accuracy, styled
 from arpm.audit.review import Judged, Report, csv_rolling_accuracy, report
 from arpm.catalogue import DocumentRow
-from arpm.errors import ArpmError
 from arpm.events import Event
-from arpm.experiments.base import Result, Run, Table, Target, file_digest
+from arpm.experiments.base import Failures, Result, Run, Table, Target, file_digest
 from arpm.experiments.memories import code_digest
 from arpm.experiments.noise_set import (
     LANGUAGES,
@@ -58,8 +57,6 @@ LEVELS = (500_000, 1_000_000, 2_500_000, FULL)
 LOW = 5
 BARS = {"1:5": 0.95, "5.1 million": 0.85}
 STAND_IN = "stand-in"
-# A model that fails so often in a row is not there; fewer failures are counted as wrong answers.
-FAILURES_IN_A_ROW = 5
 _NAMES: dict[Language, tuple[str, str, str]] = {
     "zh": ("小禾", "阿筝", "在资料室值班，只按资料回答。"),
     "en": ("Tamsin", "Ferrin", "Looks things up, and answers by what was found."),
@@ -192,7 +189,7 @@ class Conversation:
         self._level = level
         self._set = questions
         self._substrate = substrate
-        self._failed = 0
+        self._failures = Failures(STAND_IN)
 
     def rows(self, seed: int, model: str | None) -> Rows:
         """The questions as asked in the order of a seed; answered by a model, or by the stand-in."""
@@ -214,6 +211,7 @@ class Conversation:
     def _asked(self, seed: int, model: str | None) -> list[Asked]:
         self._substrate.grow(self._level.characters)
         self._substrate.set_clock(BEGIN)
+        self._failures = Failures(model or STAND_IN)
         added: dict[str, DocumentRow] = {}
         try:
             return list(self._rounds(seed, model, added))
@@ -273,14 +271,9 @@ class Conversation:
         try:
             event = self._substrate.service.turn(timeline.id, message)
         except TurnFailedError as failed:
-            self._failed += 1
-            if self._failed == FAILURES_IN_A_ROW:
-                raise ArpmError(
-                    f"{timeline.session().model!r} failed {self._failed} times in a row: {failed} "
-                    "The same command asks these rounds again."
-                ) from failed
+            self._failures.note(str(failed))
             return failed.event
-        self._failed = 0
+        self._failures.note(None)
         return event
 
     def _ids(self, item: Passage, added: Mapping[str, DocumentRow], told: Mapping[str, str]) -> frozenset[str]:

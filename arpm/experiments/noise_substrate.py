@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from arpm.clock import FixedClock
+from arpm.errors import InputError
 from arpm.experiments.base import MissingDataError, Run, file_digest
 from arpm.experiments.throwaway import ThrowAway
 from arpm.generation.base import Backend
@@ -70,6 +71,7 @@ def dialogues(run: Run) -> Noise | None:
     try:
         folder = run.source("realmem", about="English dialogues, noise for the English questions")
     except MissingDataError:
+        run.left_out.append("English questions in dialogues: the folder of the data sets has no realmem.")
         return None
     paths = sorted(folder.glob("*_dialogues_*.json"))
     texts = tuple((path.stem.split("_dialogues")[0].replace("_", " "), _text(_spoken(path))) for path in paths)
@@ -77,8 +79,11 @@ def dialogues(run: Run) -> Noise | None:
 
 
 def _spoken(path: Path) -> str:
-    talks = json.loads(path.read_text("utf-8"))["dialogues"]
-    return "\n\n".join("\n".join(turn["content"] for turn in talk["dialogue_turns"]) for talk in talks)
+    try:
+        talks = json.loads(path.read_text("utf-8"))["dialogues"]
+        return "\n\n".join("\n".join(turn["content"] for turn in talk["dialogue_turns"]) for talk in talks)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: is no file of RealMem's dialogues: {type(error).__name__}: {error}") from None
 
 
 def _text(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from arpm.errors import ArpmError
 from arpm.experiments import ablation, scripts
 from arpm.experiments.ablation_actor import HABITS, Actor
 from arpm.experiments.ablation_measures import MEASURES, NEWEST, SHOWN, sign_test
@@ -20,7 +21,7 @@ from arpm.experiments.base import Run, write
 from arpm.experiments.grading import ANOMALIES, Expected, date_wordings, grade
 from arpm.experiments.scripts import LANGUAGES, VARIANTS, Script, all_scripts, scripted
 from arpm.experiments.stand_ins import StandIn
-from arpm.generation.base import ChatMessage, GenerationRequest, LabelledEvidence, Sampling
+from arpm.generation.base import ChatMessage, GenerationError, GenerationRequest, LabelledEvidence, Sampling
 from arpm.protocol import parse
 from arpm.settings import Settings
 from governance.config import preset
@@ -310,6 +311,24 @@ def test_a_model_is_held_to_one_script_of_each_language_for_each_seed_and_in_ten
     assert {(one.language, one.variant) for one in ablation.asked_of_a_model(VARIANTS)} == {
         (language, variant) for language in LANGUAGES for variant in range(VARIANTS)
     }
+
+
+def test_a_model_that_is_not_there_ends_the_run_and_none_of_its_rounds_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(request: GenerationRequest) -> str:
+        raise GenerationError("timeout", "It took too long.")
+
+    real = ablation.Service
+
+    def service(settings: Settings, **options: Any) -> Any:
+        return real(settings, **{**options, "backends": [*options["backends"], StandIn("broken", fails)]})
+
+    monkeypatch.setattr(ablation, "Service", service)
+    run = quick(tmp_path, model="broken")
+    with ablation._Bench(run) as bench, pytest.raises(ArpmError, match="'broken' failed 5 times in a row"):
+        ablation._answered(run, bench, ablation.asked_of_a_model(1), {"A": ablation.Column("A")}, "broken")
+    assert not (tmp_path / "steps.jsonl").exists()
 
 
 def test_after_earlier_dialogues_and_with_a_model_whose_broken_protocol_is_counted(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from arpm.audit.plots import styled
-from arpm.experiments.base import MissingDataError, Result, Run, Table, Target, file_digest, write
+from arpm.errors import ArpmError
+from arpm.experiments.base import Failures, MissingDataError, Result, Run, Table, Target, file_digest, write
 from arpm.settings import Settings
 
 
@@ -93,7 +94,31 @@ class TestSteps:
         assert compute.made == 1
 
 
+class TestFailures:
+    def test_some_are_counted_and_too_many_in_a_row_end_the_run(self) -> None:
+        failures = Failures("mine")
+        for failure in ("no", "no", "no", "no", None, "no", "no", "no", "no"):
+            failures.note(failure)
+        with pytest.raises(ArpmError, match=r"'mine' failed 5 times in a row: Nobody listens\. .*same command goes on"):
+            failures.note("Nobody listens.")
+
+
 class TestData:
+    def test_a_result_says_by_digest_what_it_rests_on_and_what_was_left_out(self, tmp_path: Path) -> None:
+        run = a_run(tmp_path / "out")
+        (tmp_path / "out" / "data" / "set").mkdir(parents=True)
+        (tmp_path / "out" / "data" / "one.json").write_text("[1]", "utf-8")
+        (tmp_path / "out" / "data" / "set" / "two.jsonl").write_text("2", "utf-8")
+        run.source("one.json", about="one")
+        run.source("set", about="a folder")
+        run.left_out.append("three: it is not there")
+        written = json.loads(write(Result({}), run, {}).read_text("utf-8"))
+        assert written["left_out"] == ["three: it is not there"]
+        assert written["data"] == {
+            "one.json": file_digest(run.data / "one.json"),
+            "set/two.jsonl": file_digest(run.data / "set" / "two.jsonl"),
+        }
+
     def test_missing_data_says_what_it_is_and_what_to_do(self, tmp_path: Path) -> None:
         with pytest.raises(MissingDataError) as error:
             a_run(tmp_path).source("locomo", "file.json", about="LoCoMo, from its page")

@@ -170,6 +170,7 @@ def test_tables_and_figures_are_there(out: Path, numbers: dict[str, Any]) -> Non
     names = {path.name for path in out.glob("*.png")}
     assert names == {f"{what}-{spoken}.png" for what in FIGURES for spoken in LANGUAGES}
     tables = (out / "tables.md").read_text("utf-8")
+    assert "Protocol by stage, good models, English" in tables
     assert "Protocol by stage, with a bad one, English" in tables and "Recovery from a bad stage, Chinese" in tables
 
 

@@ -151,6 +151,13 @@ class TestAnswers:
         with pytest.raises(ArpmError, match=r"failed 5 times in a row: .*same command goes on"):
             locomo.run(run)
 
+    @pytest.mark.parametrize("damaged", ["{", '[{"question": 1}]', "[1]"])
+    def test_a_damaged_list_of_label_errors_is_named(self, tmp_path: Path, damaged: str) -> None:
+        file = data_sets.locomo(tmp_path) / "locomo" / "audit_errors.json"
+        file.write_text(damaged, "utf-8")
+        with pytest.raises(InputError, match=r"audit_errors\.json: is no list of questions"):
+            locomo.read_talks(file.with_name("locomo10.json"))
+
     def test_further_seeds_ask_further_questions(self, tmp_path: Path) -> None:
         talks = locomo.read_talks(data_sets.locomo(tmp_path) / "locomo" / "locomo10.json")
         first, more = ({q.id for _, q in locomo.sampled(talks, seeds, 3)} for seeds in (1, 2))
