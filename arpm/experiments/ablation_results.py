@@ -5,7 +5,6 @@ Apart from `ablation`, on which the finished steps of a run depend: another tabl
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,7 +30,7 @@ from arpm.experiments.ablation_measures import (
 from arpm.experiments.ablation_parts import BASE, parts_table, worths
 from arpm.experiments.base import Result, Table, Target
 from arpm.experiments.grading import ANOMALIES
-from arpm.experiments.retrieval_metrics import bars
+from arpm.experiments.retrieval_metrics import Estimate, bars
 from arpm.experiments.scripts import LANGUAGES
 from governance.config import PRESETS
 
@@ -72,23 +71,30 @@ def answers_result(rows: Sequence[Row], names: Sequence[str]) -> Result:
     """What a model's graded replies come to."""
     right = {name: per_script(rows, name, lambda row: float(row["right"])) for name in names}
     shown = {name: per_script(rows, name, MEASURES[SHOWN]) for name in names}
-    anomalies = {name: Counter(row["anomaly"] for row in rows if row["preset"] == name) for name in names}
+    anomalies = {name: {kind: _anomaly_rate(rows, name, kind) for kind in ANOMALIES} for name in names}
     counts = {name: sum(row["preset"] == name for row in rows) for name in names}
     table = Table(
         "Anomaly rate by kind, with the model",
         ("preset", "rounds", *ANOMALIES),
-        tuple((n, counts[n], *(anomalies[n][kind] / counts[n] for kind in ANOMALIES)) for n in names),
+        tuple((n, counts[n], *map(str, anomalies[n].values())) for n in names),
     )
     return Result(
         numbers={
             "strictly right": _numbers(right),
             "needed evidence in prompt, with the model": _numbers(shown),
-            "anomalies": {n: {kind: anomalies[n][kind] / counts[n] for kind in ANOMALIES} for n in names},
+            "anomalies": {n: {kind: rate.as_dict() for kind, rate in anomalies[n].items()} for n in names},
             "failed turns": {n: sum(bool(r["failed"]) for r in rows if r["preset"] == n) for n in names},
         },
         tables=(_measure_table("strictly right, with the model", right), table),
         figures={"right": _bars("Strictly right replies", right)},
     )
+
+
+def _anomaly_rate(rows: Sequence[Row], name: str, kind: str) -> Estimate:
+    """The share of rounds with an anomaly; the interval is over scripts."""
+    found = estimated(of_language(per_script(rows, name, lambda row: float(row["anomaly"] == kind)), None))
+    assert found is not None, f"no rounds under {name}"
+    return found
 
 
 def joined(one: Result, other: Result) -> Result:

@@ -351,7 +351,7 @@ def test_after_earlier_dialogues_and_with_a_model_whose_broken_protocol_is_count
     assert found[ablation.AFTER]["needed evidence in prompt"]["A"]["en"]["mean"] > 0.8
     assert found[ablation.AFTER]["needed evidence in prompt"]["G"]["en"]["mean"] < 0.5
     assert found["strictly right"]["A"]["en"]["mean"] == 1.0
-    assert sum(found["anomalies"]["A"].values()) == 0.0
+    assert all(rate["mean"] == 0.0 for rate in found["anomalies"]["A"].values())
     # Preset G comes second, when the script has run out: nothing that is said there is right.
     assert found["strictly right"]["G"]["en"]["mean"] < 0.2
     assert set(found["anomalies"]["G"]) == set(ANOMALIES)
