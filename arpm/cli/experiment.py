@@ -51,9 +51,9 @@ def experiment(
 ) -> None:
     """Run one of the papers' experiments; without NAME, or with `list`, list them.
 
-    Numbers, tables and plots go to --out (experiments/NAME, or experiments/NAME-quick). Ctrl-C stops at any time; the
-    same command goes on from there. Data sets are looked for in --data, else in the folder that ARPM_DATA or
-    arpm.toml names, else in ../shared/data.
+    Numbers, tables and plots go to --out (experiments/NAME, or experiments/NAME-quick; then all experiments share the
+    vectors in experiments/embeddings.sqlite). Ctrl-C stops at any time; the same command goes on from there. Data sets
+    are looked for in --data, else in the folder that ARPM_DATA or arpm.toml names, else in ../shared/data.
     """
     # Imported here: numpy and matplotlib take a second that --help need not wait for.
     from arpm.experiments.base import Run
@@ -70,11 +70,21 @@ def experiment(
     _check_model(settings, model)
     # A quick run shows that everything works: one seed is enough for that.
     seeds = seeds or (1 if quick else DEFAULT_SEEDS.get(name, 1))
+    # What one experiment has embedded no other embeds again: noise and handoff share five million characters.
+    vectors = None if out else OUT / "embeddings.sqlite"
     out = out or OUT / (f"{name}-quick" if quick else name)
     with _bar() as told:
         try:
             run = Run(
-                name, settings, out, data or settings.data or DATA, model=model, seeds=seeds, quick=quick, progress=told
+                name,
+                settings,
+                out,
+                data or settings.data or DATA,
+                model=model,
+                seeds=seeds,
+                quick=quick,
+                vectors=vectors,
+                progress=told,
             )
         except (ValueError, KeyError, TypeError):
             # A last line that was cut off is repaired; this is a file that something else wrote into.

@@ -129,7 +129,7 @@ class _Bench:
         if self._embedder is None:
             self._run.progress("loading the embedder", 0, 1)
             inner = load_embedder(self._run.settings.embedder, self._run.out)
-            self._embedder = CachedEmbedder(inner, self._run.out / "embeddings.sqlite")
+            self._embedder = CachedEmbedder(inner, self._run.vectors)
         with tempfile.TemporaryDirectory(prefix="arpm-experiment-") as folder:
             settings = replace(self._run.settings, logs=Path(folder))
             with Service(settings, embedder=self._embedder, clock=FixedClock(START), backends=[stand_in]) as service:

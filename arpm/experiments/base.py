@@ -72,9 +72,13 @@ class Run:
         model: str | None = None,
         seeds: int = 1,
         quick: bool = False,
+        vectors: Path | None = None,
         progress: Progress = lambda what, done, of: None,
     ) -> None:
-        """`out` is made if it is missing. `progress` is told what is being done, how much is done, and of how much."""
+        """`out` is made if it is missing. `vectors` is the file that keeps the vectors of what was embedded (in `out`
+        if there is none); experiments may share it. `progress` is told what is being done, how much is done, and of
+        how much.
+        """
         self.name = name
         self.settings = settings
         self.out = out
@@ -82,6 +86,7 @@ class Run:
         self.model = model
         self.seeds = seeds
         self.quick = quick
+        self.vectors = vectors or out / "embeddings.sqlite"
         self.progress = progress
         self.left_out: list[str] = []
         """What was not measured, and why, in words for the person."""

@@ -52,7 +52,7 @@ class ThrowAway:
             run.progress("loading the embedder", 0, 1)
             folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="arpm-experiment-")))
             inner = load_embedder(run.settings.embedder, folder / "embedder")
-            embedder = CachedEmbedder(inner, run.out / "embeddings.sqlite")
+            embedder = CachedEmbedder(inner, run.vectors)
             self._stack.callback(embedder.close)
             settings = replace(run.settings, logs=folder / "logs")
             service = Service(settings, embedder=embedder, clock=self._clock, backends=self._backends)

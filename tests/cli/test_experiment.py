@@ -38,6 +38,8 @@ def test_prints_tables_and_writes_the_result(arpm: Arpm, tmp_path: Path) -> None
     assert (document["seeds"], document["embedder"], document["model"]) == ([0], "hashing", None)
     assert {path.name for path in out.iterdir()} >= {"tables.md", "precision.png", "precision.svg", "steps.jsonl"}
     assert arpm.json("experiment", "precision", "--data", str(data), "--quick")["numbers"] == document["numbers"]
+    # Experiments share what they have embedded; with --out a folder keeps its own.
+    assert (out.parent / "embeddings.sqlite").exists() and not (out / "embeddings.sqlite").exists()
     # Memories of experiments are none of the person's.
     assert not arpm.json("timelines")
 
@@ -47,6 +49,17 @@ def test_the_folder_of_data_may_be_set(arpm: Arpm, tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("ARPM_DATA", str(tmp_path / "elsewhere"))
     assert arpm.json("experiment", "precision", "--quick", "--out", str(tmp_path / "out"))["numbers"]["cases"] == 3
     assert (tmp_path / "out" / "result.json").exists()
+    assert (tmp_path / "out" / "embeddings.sqlite").exists()
+
+
+def test_a_changed_data_file_is_told(arpm: Arpm, tmp_path: Path) -> None:
+    data = data_sets.precision(tmp_path / "data")
+    words = ("experiment", "precision", "--data", str(data), "--quick")
+    assert "changed since" not in arpm(*words).stderr
+    assert "changed since" not in arpm(*words).stderr
+    file = next(path for path in data.rglob("*.json*") if path.is_file())
+    file.write_text(file.read_text("utf-8") + " \n", "utf-8")
+    assert f"{file.relative_to(data)} changed since the last run here" in arpm(*words).stderr
 
 
 def test_mistakes_end_in_one_line(arpm: Arpm, tmp_path: Path) -> None:
