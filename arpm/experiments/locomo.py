@@ -293,16 +293,18 @@ _ANSWER = ("score", "declined", "bound", "bound to gold", "broken", "failed")
 def _result(run: Run, found: Mapping[str, Sequence[Outcome]], answered: Sequence[Outcome]) -> Result:
     default = found["default"]
     held_out = [outcome for outcome in default if outcome.talk.held_out]
-    groups = {
-        "all questions": default,
-        "held-out conversations": held_out,
-        "without audited label errors": [o for o in default if not o.question.flagged],
-        "held out, without label errors": [o for o in held_out if not o.question.flagged],
-    }
+    sure = [outcome for outcome in default if not outcome.question.flagged]
+    groups = {"all questions": default, "held-out conversations": held_out}
+    if len(sure) < len(default):
+        groups |= {
+            "without audited label errors": sure,
+            "held out, without label errors": [outcome for outcome in sure if outcome.talk.held_out],
+        }
     numbers: dict[str, Any] = {
         "questions": len(default),
         "retrieval": as_numbers({name: _scores(rows) for name, rows in found.items()}, RETRIEVAL),
         "by category": as_numbers(_by_category(default), RETRIEVAL + WHITE_BOX),
+        "by category, without label errors": as_numbers(_by_category(sure), RETRIEVAL + WHITE_BOX),
         "default": as_numbers({name: _scores(rows) for name, rows in groups.items()}, RETRIEVAL + WHITE_BOX),
     }
     tables = [
@@ -311,6 +313,7 @@ def _result(run: Run, found: Mapping[str, Sequence[Outcome]], answered: Sequence
         measures_table("Default preset, parts of the data", {k: _scores(v) for k, v in groups.items()}, RETRIEVAL),
         measures_table("White box: evidence in the prompt (no model)", _all(found), WHITE_BOX),
         measures_table("White box by category, default preset", _by_category(default), WHITE_BOX),
+        measures_table("Default preset by category, without label errors", _by_category(sure), RETRIEVAL + WHITE_BOX),
     ]
     figures = {"retrieval": bars("LoCoMo by category", "recall@10", _of_categories(found, "recall@10"))}
     if answered:
