@@ -62,7 +62,7 @@ class Reading:
         """What it was taken for and what is next to that; no words of the sentence."""
         others = {kind: value for kind, value in self.probabilities.items() if kind != self.kind}
         second = max(others, key=others.__getitem__)
-        return f"classifier: nearest to {NAMES[self.kind]}, then to {NAMES[second]}"
+        return f"classifier: nearest to {NAMES[self.kind]}; next: {NAMES[second]}"
 
     @property
     def probability(self) -> float:

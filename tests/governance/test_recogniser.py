@@ -208,7 +208,7 @@ class TestReading:
         said = dict.fromkeys(recogniser.NAMES, 0.0) | {"standing": 0.3, "manner": 0.35, "task": 0.35}
         found = recogniser.reading(said, threshold=0.5)
         assert (found.kind, found.standing, found.probability) == ("manner", *[pytest.approx(0.65)] * 2)
-        assert found.reason == "classifier: nearest to how to talk with the person, then to for this task only"
+        assert found.reason == "classifier: nearest to how to talk with the person; next: for this task only"
 
     def test_below_the_threshold_it_is_the_likeliest_of_the_others(self) -> None:
         said = dict.fromkeys(recogniser.NAMES, 0.0) | {"standing": 0.4, "task": 0.25, "takeback": 0.35}
