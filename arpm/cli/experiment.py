@@ -57,7 +57,7 @@ def experiment(
     """
     # Imported here: numpy and matplotlib take a second that --help need not wait for.
     from arpm.experiments.base import Run
-    from arpm.experiments.catalogue import DEFAULT_SEEDS, EXPERIMENTS
+    from arpm.experiments.catalogue import DEFAULT_SEEDS, EXPERIMENTS, SEEDS_WITH_MODEL
     from arpm.experiments.catalogue import experiment as found
 
     if name == LIST:
@@ -69,7 +69,8 @@ def experiment(
     settings = options.settings()
     _check_model(settings, model)
     # A quick run shows that everything works: one seed is enough for that.
-    seeds = seeds or (1 if quick else DEFAULT_SEEDS.get(name, 1))
+    usual = SEEDS_WITH_MODEL if model else DEFAULT_SEEDS
+    seeds = seeds or (1 if quick else usual.get(name, 1))
     # What one experiment has embedded no other embeds again: noise and handoff share five million characters.
     vectors = None if out else OUT / "embeddings.sqlite"
     out = out or OUT / (f"{name}-quick" if quick else name)

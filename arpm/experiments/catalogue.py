@@ -24,6 +24,8 @@ EXPERIMENTS: dict[str, str] = {
 
 # How many seeds an experiment takes unless others are asked for, where it is not one.
 DEFAULT_SEEDS: dict[str, int] = {"allergy": 30, "tax": 30}
+# The same with a model, whose every reply takes seconds: thirty seeds are two thousand replies.
+SEEDS_WITH_MODEL: dict[str, int] = {"allergy": 3, "tax": 3}
 
 
 def experiment(name: str) -> Callable[[Run], Result]:

@@ -11,7 +11,7 @@ import pytest
 from arpm.errors import ArpmError
 from arpm.experiments import allergy, constraint, tax, throwaway
 from arpm.experiments.base import Run, write
-from arpm.experiments.catalogue import DEFAULT_SEEDS, EXPERIMENTS
+from arpm.experiments.catalogue import DEFAULT_SEEDS, EXPERIMENTS, SEEDS_WITH_MODEL
 from arpm.experiments.constraint_grading import grade
 from arpm.experiments.constraint_scripts import (
     DISTRACTORS,
@@ -273,7 +273,7 @@ def test_an_interrupted_run_goes_on_and_gives_the_same(tmp_path: Path) -> None:
 
 def test_thirty_seeds_are_taken_unless_others_are_asked_for() -> None:
     assert DEFAULT_SEEDS == {"allergy": 30, "tax": 30}
-    assert set(DEFAULT_SEEDS) <= set(EXPERIMENTS)
+    assert set(SEEDS_WITH_MODEL) == set(DEFAULT_SEEDS) <= set(EXPERIMENTS)
 
 
 def answering(replies: Any, monkeypatch: pytest.MonkeyPatch) -> None:
