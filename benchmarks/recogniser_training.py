@@ -26,10 +26,11 @@ from transformers import BertConfig, BertModel
 
 from benchmarks.everyday import everyday_messages
 from benchmarks.examples import Example, digest, marked, read_examples, recogniser_files
+from benchmarks.thresholds import threshold_of
 from governance import recogniser
 from governance.instructions import by_rule, classified, sentences_of
 from governance.rule_rates import RATES
-from governance.softmax import Floats
+from governance.softmax import Softmax
 from retrieval.embedding.adapter import Adapter
 from retrieval.embedding.e5 import packaged_model
 from retrieval.embedding.e5_adapted import AdaptedE5, Window, windows
@@ -216,29 +217,6 @@ def train(examples: Examples, inputs: E5Inputs, seed: int = SEED) -> Tagger:
     return tagger.eval()
 
 
-def best_threshold(said: Sequence[Floats], messages: Sequence[Judged]) -> float:
-    """The threshold with the best F2 over messages: missing an instruction loses it, a false one can be taken back.
-
-    Messages without an instruction are weighed up to nine tenths of all, as in use (REA, section 4.5, weighs the same
-    way: misses cost it more than false alarms).
-    """
-    standing = np.array([kind in recogniser.STANDING for kind in KINDS])
-    values = np.array([part[:, standing].sum(axis=1).max() for part in said])
-    true = np.array([any(kind in recogniser.STANDING for kind in message.kinds) for message in messages])
-    weight = 9 * true.sum() / (~true).sum()
-    best = (-1.0, 0.5)
-    for threshold in np.arange(0.2, 0.81, 0.05):
-        hits = float(((values >= threshold) & true).sum())
-        false = float(((values >= threshold) & ~true).sum()) * weight
-        missed = float(((values < threshold) & true).sum())
-        best = max(best, (5 * hits / (5 * hits + 4 * missed + false), float(round(threshold, 2))))
-        print(
-            f"  threshold {threshold:.2f}: recall {hits / (hits + missed):.3f}, "
-            f"precision at one in ten {hits / max(hits + false, 1e-9):.3f}"
-        )
-    return best[1]
-
-
 def _rows(message: Judged, inputs: E5Inputs) -> Iterator[_Row]:
     place = 0
     for window in windows([recogniser.shown(text) for text in message.texts], inputs):
@@ -306,9 +284,11 @@ def train_recogniser(folder: Path, embedder: str) -> None:
     encoder = AdaptedE5(held.adapter)
     # What takes back or changes is neither an instruction nor to be left alone.
     clear = [message for message in examples.kept_back if not {"takeback", "change"} & set(message.kinds)]
-    said = [recogniser.probabilities(encoder, held, message.texts) for message in clear]
-    threshold = best_threshold(said, clear)
-    print(f"  threshold {threshold:.2f}, chosen on {len(clear)} messages kept back")
+    standing = np.isin(KINDS, recogniser.STANDING)
+    said = [recogniser.probabilities(encoder, held, message.texts)[:, standing].sum(axis=1).max() for message in clear]
+    true = [any(kind in recogniser.STANDING for kind in message.kinds) for message in clear]
+    threshold = threshold_of(np.array(said), np.array(true))
+    print(f"  chosen on {len(clear)} messages kept back")
     told = {
         "embedder": embedder,
         "kinds": json.dumps(KINDS),
@@ -326,7 +306,7 @@ def _as_used(kept: dict[str, torch.Tensor], embedder: str, examples: str) -> rec
     tensors = {name: tensor.float().numpy() for name, tensor in kept.items()}
     names = [name[:-2] for name in tensors if name.endswith(".A")]
     adapter = Adapter(SCALE, {name: (tensors[f"{name}.A"], tensors[f"{name}.B"]) for name in names})
-    return recogniser.Weights(embedder, KINDS, examples, 0.5, adapter, tensors["matrix"], tensors["bias"])
+    return recogniser.Weights(Softmax(embedder, KINDS, (), tensors["matrix"], tensors["bias"], 0.5, examples), adapter)
 
 
 def _kept(tagger: Tagger) -> dict[str, torch.Tensor]:

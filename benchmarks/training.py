@@ -18,6 +18,7 @@ from sklearn.model_selection import GroupKFold
 
 from benchmarks.examples import FOLDER, digest, read_examples
 from benchmarks.recogniser_training import train_recogniser
+from benchmarks.thresholds import best_threshold, threshold_of
 from governance import importance
 from governance.softmax import Floats
 from retrieval.embedding import load_embedder
@@ -50,19 +51,6 @@ def share(said: Floats, names: Sequence[str], positive: Sequence[str]) -> Floats
     return summed
 
 
-def best_threshold(said: Floats, true: Floats, beta: float = 1.0) -> tuple[float, float]:
-    """The best F_beta and its threshold, with what is not positive weighed up to nine tenths of all, as in use."""
-    weight = 9 * true.sum() / (~true).sum()
-    best = (-1.0, 0.5)
-    for threshold in np.arange(0.2, 0.91, 0.05):
-        hits = float(((said >= threshold) & true).sum())
-        false = float(((said >= threshold) & ~true).sum()) * weight
-        missed = float(((said < threshold) & true).sum())
-        score = (1 + beta**2) * hits / ((1 + beta**2) * hits + beta**2 * missed + false)
-        best = max(best, (score, float(round(threshold, 2))))
-    return best
-
-
 def best_penalty(
     features: Floats,
     kinds: Floats,
@@ -79,13 +67,6 @@ def best_penalty(
         results.append((score, penalty, said))
     _, penalty, said = max(results, key=lambda row: row[0])
     return penalty, said
-
-
-def threshold_of(said: Floats, true: Floats) -> float:
-    """Missing an instruction loses it, a false one can be retired (REA, section 4.5): so the best F2."""
-    score, threshold = best_threshold(said, true, 2.0)
-    print(f"  threshold {threshold:.2f}: F2 {score:.4f}", flush=True)
-    return threshold
 
 
 def save(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from safetensors import safe_open
 
-from governance.softmax import Floats
+from governance.softmax import Floats, Softmax
 from retrieval.embedding.adapter import Adapter
 from retrieval.embedding.base import Embedder
 
@@ -77,19 +77,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The packaged weights: the adapter, and the linear layer of shape (len(kinds), 384) with its bias.
+    """The packaged weights: the linear layer over what the encoder says of a sentence, and the encoder's adapter.
 
-    `embedder` is the name of the embedder whose encoder is changed, `examples` the digest of what it was trained on,
-    `threshold` the P(standing instruction) from which a sentence is one, chosen on examples it was not trained on.
+    The layer's embedder is the one whose encoder is changed; it sees no cues.
     """
 
-    embedder: str
-    kinds: tuple[str, ...]
-    examples: str
-    threshold: float
+    layer: Softmax
     adapter: Adapter
-    matrix: Floats
-    bias: Floats
 
 
 @cache
@@ -100,16 +94,16 @@ def weights() -> Weights:
         tensors = {name: held.get_tensor(name).astype(np.float32) for name in held.keys()}  # noqa: SIM118
     changed = sorted({name.rpartition(".")[0] for name in tensors if name.endswith((".A", ".B"))})
     adapter = Adapter(float(told["scale"]), {name: (tensors[f"{name}.A"], tensors[f"{name}.B"]) for name in changed})
-    kinds = tuple(json.loads(told["kinds"]))
-    return Weights(
+    layer = Softmax(
         told["embedder"],
-        kinds,
-        told["examples"],
-        float(told["threshold"]),
-        adapter,
+        tuple(json.loads(told["kinds"])),
+        (),
         tensors["matrix"],
         tensors["bias"],
+        float(told["threshold"]),
+        told["examples"],
     )
+    return Weights(layer, adapter)
 
 
 _opening = threading.Lock()
@@ -132,7 +126,7 @@ def _encoder() -> AdaptedE5:
 
 def trained_on(embedder: Embedder | None) -> bool:
     """Whether the packaged weights belong to this embedder."""
-    return embedder is not None and embedder.name == weights().embedder
+    return embedder is not None and embedder.name == weights().layer.embedder
 
 
 def read(texts: Sequence[str], embedder: Embedder) -> list[Reading]:
@@ -141,20 +135,17 @@ def read(texts: Sequence[str], embedder: Embedder) -> list[Reading]:
     No vector of a person's words is kept that an erasure would have to find.
     """
     if not trained_on(embedder):
-        raise ValueError(f"The recogniser was trained on {weights().embedder}, not on {embedder.name}.")
+        raise ValueError(f"The recogniser was trained on {weights().layer.embedder}, not on {embedder.name}.")
     if not texts:
         return []
     held = weights()
     said = probabilities(_encoder(), held, texts)
-    return [reading(dict(zip(held.kinds, row, strict=True)), held.threshold) for row in said.tolist()]
+    return [reading(dict(zip(held.layer.kinds, row, strict=True)), held.layer.threshold) for row in said.tolist()]
 
 
 def probabilities(encoder: AdaptedE5, held: Weights, texts: Sequence[str]) -> Floats:
-    """P(kind) of each sentence of one message: shape (len(texts), len(held.kinds))."""
-    scores = encoder.encode_sentences([shown(text) for text in texts]) @ held.matrix.T + held.bias
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    said: Floats = powers / powers.sum(axis=1, keepdims=True)
-    return said
+    """P(kind) of each sentence of one message: shape (len(texts), len(held.layer.kinds))."""
+    return held.layer.probabilities(encoder.encode_sentences([shown(text) for text in texts]))
 
 
 def reading(said: dict[str, float], threshold: float) -> Reading:

@@ -1,6 +1,6 @@
 """A multinomial logistic regression with its weights in a file: what the classifiers of governance have in common.
 
-Weights belong to an embedder by name. They are plain arrays (npz, read without pickle), trained by
+Weights belong to an embedder by name. They are plain arrays, read without pickle and trained by
 `python -m benchmarks.training`. Knows nothing about texts.
 """
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float32]
 class Softmax:
     """Classes `kinds`, weights of shape (len(kinds), features), bias of shape (len(kinds),).
 
-    `embedder` is the name of the embedder whose vectors it was trained on (empty when it sees none), `cues` the names
+    `embedder` is the name of the embedder whose vectors it was trained on, `cues` the names
     of the features behind them, `examples` the digest of the examples, and `threshold` what was chosen by examples that
     it was not trained on.
     """

@@ -103,13 +103,18 @@ def experiment(
         emit(json.loads(path.read_text("utf-8")))
         return
     _say(result)
+    _remark(run, before)
+
+
+def _remark(run: Run, before: dict[str, str]) -> None:
+    """What a person should know of a result beside its numbers; `before` are the digests of the data it had."""
     for what in run.left_out:
         note(f"Left out: {what}")
-    now = _data_of(out)
+    now = _data_of(run.out)
     for file in sorted(file for file in now if before.get(file, now[file]) != now[file]):
         note(f"{file} changed since the last run here: what rests on it was measured again.")
-    note(f"Seeds {', '.join(map(str, range(seeds)))}. Numbers, tables and plots are in {out}.")
-    if quick:
+    note(f"Seeds {', '.join(map(str, range(run.seeds)))}. Numbers, tables and plots are in {run.out}.")
+    if run.quick:
         note("This was a quick run, which shows that everything works; its numbers mean nothing.")
 
 

@@ -35,10 +35,10 @@ class TestWeights:
         assert len(model.cues) + e5.dimension == model.weights.shape[1]
 
     def test_so_is_the_recogniser(self, e5: Embedder) -> None:
-        held = recogniser.weights()
+        held = recogniser.weights().layer
         assert held.embedder == e5.name
         assert held.examples == digest(*recogniser_files()), "run `python -m benchmarks.training recogniser`"
-        assert held.matrix.shape == (len(recogniser.NAMES), e5.dimension) and held.bias.shape == (len(held.kinds),)
+        assert held.weights.shape == (len(recogniser.NAMES), e5.dimension) and held.bias.shape == (len(held.kinds),)
         assert set(held.kinds) == set(recogniser.NAMES) and 0 < held.threshold < 1
         rates = json.loads((files("governance") / "weights" / "rules.json").read_text("utf-8"))
         assert rates["examples"] == held.examples
