@@ -29,6 +29,9 @@ export function svg(tag, attributes = {}, ...children) {
 /** The element with that id. */
 export const byId = (id) => document.getElementById(id);
 
+/** The element with the focus, or the body: what has been closed or hidden keeps it until the next frame is drawn. */
+export const focused = () => (document.activeElement?.checkVisibility() ? document.activeElement : document.body);
+
 /** Replace everything in `node`. */
 export function fill(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));

@@ -1,6 +1,6 @@
 // The keyboard: every way to use the page without a mouse that is not the browser's own.
 
-import { byId, el, fill } from "./dom.js";
+import { byId, el, fill, focused } from "./dom.js";
 import { strings } from "./strings.js";
 
 /** Listen to the keys of the page. `page`: stop(), again(), closeSheets(). */
@@ -38,7 +38,7 @@ const showKeys = () => byId("keys").showModal();
 /** Go to the turn before or after the one with the focus, or to the newest; elsewhere the arrows scroll. */
 function move(step, event) {
   const turns = [...document.querySelectorAll("#log article[data-turn]")];
-  const at = document.activeElement;
+  const at = focused();
   const place = turns.indexOf(at);
   const isFree = at === document.body || at === byId("scroll");
   const next = place >= 0 ? turns[place + step] : isFree && step < 0 ? turns.at(-1) : null;

@@ -1,7 +1,7 @@
 // The section "Experience": what was said and is remembered. Filtered, paged, searched; put in quarantine or erased.
 
 import { api } from "../api.js";
-import { el, fill } from "../dom.js";
+import { el, fill, focused } from "../dom.js";
 import { addressOf, go, place } from "./address.js";
 import { askErase, askToErase } from "./erase.js";
 import { memoryFold } from "./item.js";
@@ -241,7 +241,7 @@ export function statesChanged(ids, state) {
   showCounts();
   // The button that was pressed has gone with the item it stood in.
   const first = ids.map((id) => list.entries.get(id)?.item).find(Boolean);
-  if (document.activeElement === document.body) first?.querySelector("summary").focus();
+  if (focused() === document.body) first?.querySelector("summary").focus();
 }
 
 /** Read the opened memories anew. */

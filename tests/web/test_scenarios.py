@@ -308,6 +308,22 @@ class TestTheKeyboardAlone:
         page.keyboard.press("r")
         expect(articles.last).to_contain_text("1 earlier reply")
 
+    def test_the_arrows_work_at_once_when_the_list_of_keys_closes(self, life: Life, visit: Opener) -> None:
+        page = life.page(visit)
+        expect(page.locator("#log article")).not_to_have_count(0)
+        # In one go: no frame is drawn in between, so the closed dialog still has the focus.
+        page.evaluate(
+            """() => {
+                const press = (key) =>
+                    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+                document.activeElement.blur();
+                press("?");
+                document.querySelector("dialog[open]").close();
+                press("ArrowUp");
+            }"""
+        )
+        expect(page.locator("#log article").last).to_be_focused()
+
     @pytest.mark.parametrize("path", ["", "memory?tab=experience", "memory?tab=knowledge", "panel"])
     def test_every_control_is_reached_and_the_focus_is_seen(self, life: Life, visit: Opener, path: str) -> None:
         page = life.page(visit, path)
