@@ -172,7 +172,7 @@ def judging(message: str, embedder: Embedder, *, calibrated: bool) -> Judge:
         cosines = vectors @ embedder.encode_query([message])[0]
         decisions = _classifier(embedder.name)(texts, vectors)
         return [
-            Judgement(calibrated_similarity(float(cosine), c0), decision.label)
+            Judgement(calibrated_similarity(float(cosine), c0), decision.label, decision.probability, decision.reason)
             for cosine, decision in zip(cosines, decisions, strict=True)
         ]
 

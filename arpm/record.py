@@ -14,6 +14,7 @@ from arpm.generation.base import Backend, GenerationError, Sampling
 from governance.adherence import adherence
 from governance.config import GovernanceConfig
 from governance.decay import Moment
+from governance.focus import Judgement
 from governance.history import Placed
 from governance.instructions import Instruction
 from governance.selection import Decision
@@ -111,6 +112,11 @@ def history_row(item: Placed) -> dict[str, Any]:
         "focus": focus._asdict() if focus else None,
         "note": item.note,
     }
+
+
+def judgement_of(focus: Mapping[str, Any]) -> Judgement:
+    """What was judged of a message, from the `focus` of its row; older records do not say how surely nor why."""
+    return Judgement(focus["similarity"], focus["importance"], focus.get("probability"), focus.get("reason"))
 
 
 def whole_rounds(placed: Sequence[Placed]) -> list[int]:

@@ -16,6 +16,7 @@ from arpm.conversation import by_rule, finder, messages_of, room_for_messages
 from arpm.errors import NotFoundError
 from arpm.generation.base import Sampling
 from arpm.history_lines import history_lines
+from arpm.record import judgement_of
 from arpm.recorded_count import LOCAL
 from governance.afm.compress import Compressor
 from governance.config import GovernanceConfig
@@ -56,7 +57,7 @@ def placed_again(
         body["message"],
         count,
     )
-    judged = [Judgement(row["focus"]["similarity"], row["focus"]["importance"]) for row in rows if row["focus"]]
+    judged = [judgement_of(row["focus"]) for row in rows if row["focus"]]
 
     def recorded(_: Sequence[Message]) -> Sequence[Judgement]:
         return judged

@@ -187,7 +187,7 @@ def _messages(body: Row) -> list[str]:
         for row in rows:
             focus = row["focus"]
             scored = (
-                f" ({focus['importance']}, similarity {focus['similarity']:.3f}, recency {focus['recency']:.3f},"
+                f" ({_importance(focus)}, similarity {focus['similarity']:.3f}, recency {focus['recency']:.3f},"
                 f" score {focus['score']:.3f})"
                 if focus
                 else ""
@@ -197,6 +197,13 @@ def _messages(body: Row) -> list[str]:
                 f"round {row['round']} {row['part']}: {row['fidelity']}, {row['tokens']} tokens, {reason}{scored}{note}"
             )
     return [_section(f"Earlier messages ({body['config']['policy']})", lines)]
+
+
+def _importance(focus: Row) -> str:
+    """How important a message was judged, with how surely and why where the record says so."""
+    if not focus.get("reason"):
+        return str(focus["importance"])
+    return f"{focus['importance']}, {focus['probability']:.0%} sure ({focus['reason']})"
 
 
 def _evidence(event: Event, body: Row, catalogue: Catalogue) -> str:

@@ -18,10 +18,12 @@ from governance.history import Count, Focus, Importance, Message, Placed
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How near a message is to the question, in [0, 1], and how important it is."""
+    """How near a message is to the question, in [0, 1], and how important it is: P of that, and why."""
 
     similarity: float
     importance: Importance
+    probability: float | None = None
+    reason: str | None = None
 
 
 Judge = Callable[[Sequence[Message]], Sequence[Judgement]]
@@ -65,13 +67,15 @@ def placed_by_focus(
 def scored(judged: Sequence[Judgement], rounds_ago: Sequence[int], config: GovernanceConfig) -> list[Focus]:
     """The focus of messages as the config wants it, with the parts that it switches off left out.
 
-    What is not judged is the same for all: TRIVIAL, which is what the paper's classifier says without a model, or as
-    near as can be. Without stubs nothing is meant to be one. Scoring what it gave again changes nothing.
+    What is not judged is the same for all: TRIVIAL without a reason, which is what the paper's classifier says without
+    a model, or as near as can be. Without stubs nothing is meant to be one. Scoring what it gave again changes nothing.
     """
     return focuses(
         [item.importance if config.afm_importance else "TRIVIAL" for item in judged],
         [item.similarity if config.afm_similarity else 1.0 for item in judged],
         rounds_ago,
+        [item.probability if config.afm_importance else None for item in judged],
+        [item.reason if config.afm_importance else None for item in judged],
         half_life=config.afm_half_life,
         tau_high=config.afm_full,
         tau_mid=config.afm_compressed if config.afm_stubs else 0.0,

@@ -40,13 +40,18 @@ class Message:
 
 
 class Focus(NamedTuple):
-    """The numbers by which AFM chose a message's fidelity (AFM paper, section 3.2), and the fidelity they ask for."""
+    """The numbers by which AFM chose a message's fidelity (AFM paper, section 3.2), and the fidelity they ask for.
+
+    `probability` and `reason` are the classifier's for the importance; None where it was not asked.
+    """
 
     importance: Importance
     similarity: float
     recency: float
     score: float
     intended: Fidelity
+    probability: float | None = None
+    reason: str | None = None
 
 
 class Placed(NamedTuple):

@@ -91,7 +91,13 @@ function sideOf(memory, part) {
 
 function focusCells(focus) {
   return [
-    el("td", {}, focus ? strings.importances[focus.importance] : "–"),
+    el(
+      "td",
+      {},
+      focus ? strings.importances[focus.importance] : "–",
+      // Records from before it was kept, and messages that were not judged, have no reason.
+      focus?.reason ? el("div", { class: "source" }, strings.sure(focus.probability, focus.reason)) : null,
+    ),
     ...["similarity", "recency", "score"].map((name) => el("td", { class: "figure" }, focus ? score(focus[name]) : "–")),
   ];
 }

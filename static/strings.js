@@ -156,6 +156,7 @@ export const strings = {
     score: ["Score", "What importance, similarity and recency give"],
   },
   parts: { user: "person", assistant: "character" },
+  sure: (probability, reason) => `${Math.round(probability * 100)} % sure (${reason})`,
   importances: { CRITICAL: "critical", RELEVANT: "relevant", TRIVIAL: "trivial" },
   leftOut: "left out",
   leftOutRun: (first, last, count, reason) =>

@@ -128,6 +128,8 @@ def sample_bodies() -> dict[str, dict[str, Any]]:
                     "recency": 0.9,
                     "score": 0.38,
                     "intended": "COMPRESSED",
+                    "probability": 0.81,
+                    "reason": "classifier: nearest to a fact",
                 },
                 "note": None,
             }

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
+from arpm import turn
 from arpm.audit.arithmetic import disagreements
 from arpm.audit.memory_life import lives
 from arpm.audit.past import Past
@@ -23,8 +24,10 @@ from arpm.record import history_row
 from arpm.replayed_messages import placed_again
 from arpm.replayed_prompt import PromptLostError, matches_record, parts_of_record, prompt_of_record
 from arpm.service import Column, Service
+from arpm.story import tell
 from arpm.web.views import rehearsal_view
 from governance.config import PRESETS, Policy
+from governance.history import Placed
 from retrieval.embedding.hashing import HashingEmbedder
 from tests.support import ScriptedBackend, open_service, reply
 
@@ -187,6 +190,40 @@ class TestAdaptiveFocus:
             del body["config"][name]
         placed = placed_again(service.catalogue, timeline, old.at, body, estimated_tokens)
         assert [history_row(item) for item in placed] == body["history"]
+
+
+class TestImportance:
+    def test_the_record_says_how_sure_a_decision_is_and_why(self, service: Service) -> None:
+        rows = body_of(asked_under(service, lived(service), "afm"))["history"]
+        allergy = next(row["focus"] for row in rows if row["round"] == 2 and row["part"] == "user")
+        assert (allergy["importance"], allergy["reason"]) == ("CRITICAL", "rule: allergy")
+        assert all(0 < row["focus"]["probability"] <= 1 and row["focus"]["reason"] for row in rows)
+
+    def test_what_is_not_judged_has_no_reason(self, service: Service) -> None:
+        rows = body_of(asked_under(service, lived(service), "afm", afm_importance=False))["history"]
+        assert {(row["focus"]["importance"], row["focus"]["probability"], row["focus"]["reason"]) for row in rows} == {
+            ("TRIVIAL", None, None)
+        }
+
+    def test_a_record_from_before_it_was_kept_is_told_and_replays(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def as_it_was(item: Placed) -> dict[str, Any]:
+            row = history_row(item)
+            del row["focus"]["probability"], row["focus"]["reason"]
+            return row
+
+        timeline = lived(service)
+        with monkeypatch.context() as then:
+            then.setattr(turn, "history_row", as_it_was)
+            old = asked_under(service, timeline, "afm")
+        new = asked_under(service, timeline, "afm")
+        assert "reason" not in body_of(old)["history"][0]["focus"]
+        for depth in ("arithmetic", "retrieval"):
+            results = replay(service, timeline, depth)
+            assert [(r.round, r.disagreements, r.skipped) for r in results if not r.same] == []
+        assert "(CRITICAL, 98% sure (rule: allergy), similarity" in tell(new, service.catalogue)
+        assert "(CRITICAL, similarity" in tell(old, service.catalogue)
 
 
 def test_a_model_with_a_small_window_is_shown_less(service: Service, backend: ScriptedBackend) -> None:

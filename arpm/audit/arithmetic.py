@@ -15,10 +15,11 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from arpm.record import judgement_of
 from governance.config import GovernanceConfig
 from governance.decay import Moment
 from governance.dialogue_questions import about_dialogue
-from governance.focus import Judgement, scored
+from governance.focus import scored
 from governance.history import Message, Placed
 from governance.policy import decided_with, searched_with, shows_messages_as_evidence
 from governance.selection import Decision, decide, evidence_budget, within_budget
@@ -266,11 +267,8 @@ def _focus(body: Mapping[str, Any], config: GovernanceConfig) -> Iterator[Disagr
         focus = row["focus"]
         if focus is None:
             continue
-        judged = Judgement(focus["similarity"], focus["importance"])
-        expected = scored([judged], [body["round"] - row["round"]], config)[0]
-        place = f"history[{row['round']}, {row['part']}]"
-        for name in ("importance", "similarity", "recency", "score", "intended"):
-            yield from _same(f"{place}.{name}", focus[name], getattr(expected, name))
+        expected = scored([judgement_of(focus)], [body["round"] - row["round"]], config)[0]
+        yield from compared(f"history[{row['round']}, {row['part']}]", focus, expected._asdict())
 
 
 def _memory(decision: Decision) -> str:

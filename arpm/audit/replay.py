@@ -165,7 +165,7 @@ def _against_the_past(step: Step, body: Mapping[str, Any]) -> Iterator[Disagreem
             expected["last_round_at"] = last.isoformat() if last else None
             yield from _rounds_of_documents(before, body["candidates"]["knowledge"])
     for name, value in expected.items():
-        yield from compared(name, body[name], value)
+        yield from compared(name, body[name], _as_said(body[name], value) if name == "history" else value)
 
 
 def _rounds_of_documents(before: Lived, rows: Sequence[Mapping[str, Any]]) -> Iterator[Disagreement]:
@@ -278,7 +278,17 @@ def prepared_again(
 def _retrieval(prepared: Prepared, body: Mapping[str, Any]) -> Iterator[Disagreement]:
     yield from compared("prompt", body["prompt"], prepared.row)
     for name, value in prepared.context.items():
-        yield from compared(name, body[name], value)
+        yield from compared(name, body[name], _as_said(body[name], value) if name == "history" else value)
+
+
+def _as_said(recorded: Sequence[Mapping[str, Any]], again: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Earlier messages judged again, without what their record was written too early to say of a judgement."""
+    if not recorded or any(row["focus"] and "reason" in row["focus"] for row in recorded):
+        return list(again)
+    return [{**row, "focus": {**row["focus"], **_UNSAID} if row["focus"] else None} for row in again]
+
+
+_UNSAID = {"probability": None, "reason": None}
 
 
 # -- generation ----------------------------------------------------------------------------------------------------

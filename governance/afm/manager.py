@@ -18,6 +18,7 @@ from governance.afm.compress import Compressor, HeuristicCompressor, cached_coun
 from governance.afm.packing import Budget, BudgetTooSmallError, pack, pack_as_published
 from governance.afm.scoring import HALF_LIFE, TAU_HIGH, TAU_MID, focuses, similarities
 from governance.history import Count, Importance, Message, Placed, Speaker
+from governance.importance import Decision
 from retrieval.embedding.base import Embedder, Vectors
 
 Mode = Literal["shipped", "published"]
@@ -29,6 +30,12 @@ class Judged(Protocol):
 
     @property
     def label(self) -> Importance: ...
+
+    @property
+    def probability(self) -> float: ...
+
+    @property
+    def reason(self) -> str: ...
 
 
 class Classifier(Protocol):
@@ -103,7 +110,7 @@ class FocusManager:
         self._half_life, self._tau_high, self._tau_mid = half_life, tau_high, tau_mid
         self._mode = mode
         self._messages: list[Message] = []
-        self._importances: list[Importance | None] = []
+        self._judgements: list[Judged | None] = []
         self._vectors: Vectors = np.zeros((0, embedder.dimension), np.float32)
         self._round, self._asked = 0, False
 
@@ -126,7 +133,7 @@ class FocusManager:
             self._round += 1
         message = Message(speaker, self._round, text, at=at)
         self._messages.append(message)
-        self._importances.append(importance)
+        self._judgements.append(Decision(importance, 1.0, "given with the message") if importance else None)
         return message
 
     def build_context(self, query: str, budget: int | None = None, preamble: str | None = None) -> Context:
@@ -141,7 +148,7 @@ class FocusManager:
         always = [text for text in (preamble, query) if text]
         reserved = sum(self._count(text) + overhead for text in always)
         asked = Budget(self._budget.tokens if budget is None else budget, overhead, reserved)
-        importances = self._judged()
+        judged = self._judged()
         related = similarities(
             self._vectors,
             self._embedder.encode_query([query])[0],
@@ -149,7 +156,14 @@ class FocusManager:
         )
         ages = self._round + 1 - np.fromiter((message.round for message in self._messages), np.int64)
         focus = focuses(
-            importances, related, ages, half_life=self._half_life, tau_high=self._tau_high, tau_mid=self._tau_mid
+            [item.label if item else "TRIVIAL" for item in judged],
+            related,
+            ages,
+            [item.probability if item else None for item in judged],
+            [item.reason if item else None for item in judged],
+            half_life=self._half_life,
+            tau_high=self._tau_high,
+            tau_mid=self._tau_mid,
         )
         packer = pack_as_published if self._mode == "published" else pack
         placed = packer(self._messages, focus, query, asked, self._count, self._compressor)
@@ -157,21 +171,21 @@ class FocusManager:
         before = [Turn("system", preamble)] if preamble else []
         return Context((*before, *shown, Turn("user", query)), tuple(placed), _statistics(placed, asked))
 
-    def _judged(self) -> list[Importance]:
-        """The importance of every message, after embedding and classifying those that are new."""
+    def _judged(self) -> list[Judged | None]:
+        """What is judged of every message, those that are new embedded and classified first; None if nobody judges."""
         known = len(self._vectors)
         new = [message.text for message in self._messages[known:]]
         if new:
             vectors = self._embedder.encode_document(new)
-            unknown = [place for place in range(known, len(self._messages)) if self._importances[place] is None]
+            unknown = [place for place in range(known, len(self._messages)) if self._judgements[place] is None]
             if unknown and self._classifier:
                 texts = [self._messages[place].text for place in unknown]
                 rows = vectors[[place - known for place in unknown]]
                 judged = self._classifier(texts, rows, embedder=self._embedder.name)
                 for place, judgement in zip(unknown, judged, strict=True):
-                    self._importances[place] = judgement.label
+                    self._judgements[place] = judgement
             self._vectors = np.concatenate([self._vectors, vectors])
-        return [importance or "TRIVIAL" for importance in self._importances]
+        return self._judgements
 
 
 def _role(item: Placed) -> Role:

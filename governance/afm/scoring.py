@@ -61,12 +61,17 @@ def focuses(
     importances: Sequence[Importance],
     similarities: NDArray[np.floating] | Sequence[float],
     rounds_ago: NDArray[np.number] | Sequence[float],
+    probabilities: Sequence[float | None] = (),
+    reasons: Sequence[str | None] = (),
     *,
     half_life: float = HALF_LIFE,
     tau_high: float = TAU_HIGH,
     tau_mid: float = TAU_MID,
 ) -> list[Focus]:
-    """The focus of every message: the formulas above over whole conversations (arrays of length n, oldest first)."""
+    """The focus of every message: the formulas above over whole conversations (arrays of length n, oldest first).
+
+    `probabilities` and `reasons` are those of the importances, none of them or n.
+    """
     related = np.maximum(np.asarray(similarities, np.float64), 0.0)
     recency = 0.5 ** (np.maximum(np.asarray(rounds_ago, np.float64), 0.0) / half_life)
     kinds = np.fromiter(map(_KINDS.__getitem__, importances), np.int8, len(importances))
@@ -77,7 +82,9 @@ def focuses(
     )
     tiers = np.where(scores >= tau_high, 0, np.where(scores >= tau_mid, 1, 2))
     intended = map(_TIERS.__getitem__, tiers.tolist())
-    rows = zip(importances, related.tolist(), recency.tolist(), scores.tolist(), intended, strict=True)
+    unknown = [None] * len(importances)
+    numbers = (related.tolist(), recency.tolist(), scores.tolist(), intended)
+    rows = zip(importances, *numbers, probabilities or unknown, reasons or unknown, strict=True)
     return list(made(Focus, rows))
 
 

@@ -41,6 +41,8 @@ class Embedder(HashingEmbedder):
 @dataclass(frozen=True)
 class Judgement:
     label: Importance
+    probability: float = 0.9
+    reason: str = "for the test"
 
 
 class Classifier:
@@ -91,7 +93,10 @@ class TestContext:
         made.add_message("assistant", "Gladly.")
         context = made.build_context("When?")
         assert classifier.asked == ["Gladly."]
-        assert [item.focus.importance for item in context.placed if item.focus] == ["CRITICAL", "TRIVIAL"]
+        assert [(f.importance, f.probability, f.reason) for f in (item.focus for item in context.placed) if f] == [
+            ("CRITICAL", 1.0, "given with the message"),
+            ("TRIVIAL", 0.9, "for the test"),
+        ]
 
     def test_each_message_is_embedded_judged_and_counted_once(self) -> None:
         embedder, classifier, counted = Embedder(), Classifier(), []
