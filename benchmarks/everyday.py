@@ -50,9 +50,9 @@ def messages(kept_back: bool = False) -> Iterator[str]:
             yield from (turn["query"] for day in user["history"].values() for turn in day)
 
 
-def everyday_messages() -> Iterator[tuple[list[str], list[bool]]]:
-    """The sentences of each message of the users that are not kept back, and which of them ask for nothing lasting."""
-    for message in messages():
+def everyday_messages(kept_back: bool = False) -> Iterator[tuple[list[str], list[bool]]]:
+    """The sentences of each message of these users, and which of them ask for nothing lasting for sure."""
+    for message in messages(kept_back):
         texts = [text for _, text in sentences_of(message)]
         yield texts, [not _doubtful(text) for text in texts]
 

@@ -1,9 +1,9 @@
 """The instruction recogniser and the importance classifier on messages that nothing was trained on.
 
-Three sets, reported apart. Development: messages of ours that were looked at and by which things were chosen. Held out:
+Sets are reported apart. Development: messages of ours that were looked at and by which things were chosen. Held out:
 messages by another hand and the public inputs (IFEval, MT-Eval), named by key; their labels were given by reading, and
-which of them go wrong is never told. Held out before: messages of the same kind that an earlier recogniser was measured
-on, and whose totals are why this one was made. docs/instructions.md says by which rule the labels were given.
+which of them go wrong is never told. Held out 1 and 2: messages of the same kind that earlier recognisers were measured
+on, and whose totals were known when this one was made. docs/instructions.md says by which rule labels were given.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ from governance.instructions import Recognised, recognise
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
 
-HELD_OUT = FOLDER / "held_out_2.tsv"
-HELD_OUT_BEFORE = FOLDER / "held_out.tsv"
+HELD_OUT = FOLDER / "held_out_3.tsv"
+BEFORE = {"held out 1": FOLDER / "held_out.tsv", "held out 2": FOLDER / "held_out_2.tsv"}
+# A message is timed so often, and the middle time counts: others use the processor too.
+_TIMES = 3
+_LIMIT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def run(quick: bool) -> dict[str, Any]:
     pairs = zip(development, said, strict=True)
     result: dict[str, Any] = {
         "tables": tables("development", development, said),
-        "inputs": {"development": len(development), "held out": 0, "held out before": 0},
+        "inputs": {"development": len(development), "held out": 0},
         "wrong": [
             f"{item.source} {item.key}: {item.label}, said {got}"
             for item, got in pairs
@@ -58,39 +61,51 @@ def run(quick: bool) -> dict[str, Any]:
     if quick:
         result["tables"].append(table("held out", ("note",), [["left alone by a quick run"]]))
     else:
-        before = list(_own(HELD_OUT_BEFORE, "held out before"))
-        result["tables"] += tables("held out before", before, judged(before, embedder)[0])
-        result["inputs"]["held out before"] = len(before)
+        for name, path in BEFORE.items():
+            before = list(_own(path, name))
+            result["tables"] += tables(name, before, judged(before, embedder)[0])
+            result["inputs"][name] = len(before)
         held_out = [*held_out_inputs(), *public_inputs()]
         said, times = judged(held_out, embedder)
         scores = _scores(held_out, said)
         result["tables"] += tables("held out", held_out, said)
+        result["tables"].append(_timed(held_out, times))
         result["inputs"]["held out"] = len(held_out)
-        result["milliseconds"] = times
         result["targets"] = [
             target("recall of standing instructions", scores[0], 0.95, at_least=True),
             target("precision of standing instructions", scores[1], 0.85, at_least=True),
-            target("median processor time of an input", times["median processor time"], 10, unit="ms"),
+            target("share of inputs recognised in under 10 ms", _quick(times), 1.0, at_least=True),
         ]
     result["tables"] += _importance(embedder)
     return result
 
 
-def judged(inputs: Sequence[Input], embedder: Embedder) -> tuple[list[str], dict[str, float]]:
-    """What is said of each input, and the time it took in milliseconds."""
+def judged(inputs: Sequence[Input], embedder: Embedder) -> tuple[list[str], list[float]]:
+    """What is said of each input, and the time it took in milliseconds: the middle one of some."""
     recognise("From now on, a warm-up. Could you keep it short with me?", embedder)
-    said, times, busy = [], [], []
+    said, times = [], []
     for item in inputs:
-        start, used = time.perf_counter(), time.process_time()
-        found = recognise(item.message, embedder)
-        times.append(1000 * (time.perf_counter() - start))
-        busy.append(1000 * (time.process_time() - used))
+        spent = []
+        for _ in range(_TIMES):
+            start = time.perf_counter()
+            found = recognise(item.message, embedder)
+            spent.append(1000 * (time.perf_counter() - start))
+        times.append(statistics.median(spent))
         said.append(action_of(found))
-    return said, {
-        "median": round(statistics.median(times), 2),
-        "p95": round(sorted(times)[int(len(times) * 0.95)], 2),
-        "median processor time": round(statistics.median(busy), 2),
-    }
+    return said, times
+
+
+def _quick(times: Sequence[float]) -> float:
+    return sum(spent < _LIMIT for spent in times) / len(times)
+
+
+def _timed(inputs: Sequence[Input], times: Sequence[float]) -> dict[str, Any]:
+    rows = []
+    for source in [*dict.fromkeys(item.source for item in inputs), "all"]:
+        own = sorted(spent for item, spent in zip(inputs, times, strict=True) if source in ("all", item.source))
+        high = [own[int(len(own) * share)] for share in (0.5, 0.95)]
+        rows.append([source, len(own), *(round(spent, 2) for spent in (*high, own[-1])), round(_quick(own), 4)])
+    return table("held out: milliseconds", ("source", "inputs", "median", "p95", "most", "under 10"), rows)
 
 
 def tables(part: str, inputs: Sequence[Input], said: Sequence[str]) -> list[dict[str, Any]]:

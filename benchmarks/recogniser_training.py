@@ -1,8 +1,9 @@
-"""Train the recogniser: a LoRA adapter on the default embedder's encoder, and a linear layer over kinds of sentence.
+"""Train the recogniser: a LoRA adapter on the default embedder's lower layers, a linear layer over kinds of sentence.
 
-Whole messages go through the encoder as they do in use (`retrieval.embedding.e5_adapted.windows`). A sentence that the
-examples give a kind counts by that kind; one beside it counts as asking nothing, of whichever kind. Deterministic for
-one machine and its libraries: the same examples give the same weights. Writes what `governance.recogniser` reads.
+Whole messages go through the encoder as they do in use, long ones in parts. A sentence that the examples give a kind
+counts by that kind; one beside it counts as asking nothing, of whichever kind. What is worth reading at a glance is a
+logistic regression on the same sentences. Deterministic for one machine and its libraries: the same examples give the
+same weights. Writes what `governance.recogniser` reads.
 
 Source: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2022.
 """
@@ -21,35 +22,46 @@ import numpy as np
 import torch
 from peft import LoraConfig, inject_adapter_in_model
 from safetensors.torch import save_file
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 from transformers import BertConfig, BertModel
 
 from benchmarks.everyday import everyday_messages
 from benchmarks.examples import Example, digest, marked, read_examples, recogniser_files
-from benchmarks.thresholds import threshold_of
+from benchmarks.recogniser import development_inputs
+from benchmarks.thresholds import lowest_threshold
 from governance import recogniser
 from governance.instructions import by_rule, classified, sentences_of
 from governance.rule_rates import RATES
-from governance.softmax import Softmax
+from governance.softmax import Floats, Softmax
 from retrieval.embedding.adapter import Adapter
 from retrieval.embedding.e5 import packaged_model
-from retrieval.embedding.e5_adapted import AdaptedE5, Window, windows
+from retrieval.embedding.e5_adapted import AdaptedE5, Window, tokens_of, window_of
 from retrieval.embedding.e5_inputs import E5Inputs, opened
 from retrieval.embedding.e5s1 import E5File
 from retrieval.embedding.openvino_runtime import openvino_installed
+from retrieval.text import has_cjk
 
 KINDS = tuple(recogniser.NAMES)
 ASKING = (*recogniser.STANDING, "takeback", "change")
 SEED = 20261130
-RANK = 8
+# Of twelve: six take half the time, and no more goes wrong (docs/decisions/0013).
+LAYERS = 6
+RANK = 16
 # Kinds shade into one another, and no writer is always right.
 SMOOTHING = 0.05
 # What peft multiplies the product of the factors by: its alpha over the rank.
 SCALE = 2.0
-EPOCHS = 5
+EPOCHS = 4
 BATCH = 16
 RATE = 1e-3
 _WARM_UP = 0.06
+# Such a share of the messages is put into talk in an epoch, with so many sentences of it before and behind at most:
+# otherwise the encoder learns that nobody asks for anything in a long message.
+_IN_TALK = 0.25
+_MOST_TALK = 4
+# So many tokens of a message are trained on together, a little more than are read at once: more company teaches more.
+_PART = 91
 # The packaged matrices of a layer by the names they have in transformers.
 _MATRICES = {
     "q": "attention.self.query",
@@ -132,7 +144,7 @@ class Tagger(nn.Module):
             LoraConfig(
                 r=RANK, lora_alpha=int(SCALE * RANK), lora_dropout=0.05, target_modules=r".*\.(query|key|value|dense)"
             ),
-            bert(file),
+            bert(file, LAYERS),
         )
         self.drop = nn.Dropout(0.1)
         self.out = nn.Linear(file.shape.hidden, len(KINDS))
@@ -153,13 +165,13 @@ class Tagger(nn.Module):
         return hidden
 
 
-def bert(file: E5File) -> BertModel:
-    """The packaged model in transformers, frozen, without its words (they come embedded)."""
+def bert(file: E5File, layers: int) -> BertModel:
+    """The packaged model's lowest layers in transformers, frozen, without its words (they come embedded)."""
     shape = file.shape
     config = BertConfig(
         vocab_size=1,
         hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
+        num_hidden_layers=layers,
         num_attention_heads=shape.heads,
         intermediate_size=shape.feed_forward,
         max_position_embeddings=1,
@@ -168,7 +180,7 @@ def bert(file: E5File) -> BertModel:
     )
     model = BertModel(config, add_pooling_layer=False)
     tensors = {"embeddings.LayerNorm.weight": "emb.ln.w", "embeddings.LayerNorm.bias": "emb.ln.b"}
-    for layer in range(shape.layers):
+    for layer in range(layers):
         for short, long in {**_MATRICES, **_NORMS}.items():
             for end, part in (("w", "weight"), ("b", "bias")):
                 tensors[f"encoder.layer.{layer}.{long}.{part}"] = f"l{layer}.{short}.{end}"
@@ -195,17 +207,16 @@ def train(examples: Examples, inputs: E5Inputs, seed: int = SEED) -> Tagger:
     """A tagger trained on whole messages in every epoch, and on half of the slotted ones, drawn anew each time."""
     torch.manual_seed(seed)
     chance = random.Random(seed)
-    whole = [row for message in examples.whole for row in _rows(message, inputs)]
-    slotted = [row for message in examples.slotted for row in _rows(message, inputs)]
-    rows = len(whole) + len(slotted) // 2
+    talk = everyday_talk()
+    epochs = [_batches(_drawn(examples, talk, inputs, chance), chance) for _ in range(EPOCHS)]
     tagger = Tagger(inputs.file).train()
     learnt = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(learnt, lr=RATE, weight_decay=0.01)
-    steps = EPOCHS * -(-rows // BATCH)
+    steps = sum(map(len, epochs))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step / steps))
-    for epoch in range(EPOCHS):
+    for number, batches in enumerate(epochs, 1):
         losses = []
-        for batch in _batches([*whole, *chance.sample(slotted, len(slotted) // 2)], chance):
+        for batch in batches:
             loss = _loss(tagger(*_tensors(batch, inputs)), [kind for row in batch for kind in row.kinds])
             optimiser.zero_grad()
             loss.backward()
@@ -213,15 +224,60 @@ def train(examples: Examples, inputs: E5Inputs, seed: int = SEED) -> Tagger:
             optimiser.step()
             schedule.step()
             losses.append(loss.item())
-        print(f"  epoch {epoch + 1} of {EPOCHS}: loss {np.mean(losses):.4f}", flush=True)
+        print(f"  epoch {number} of {EPOCHS}: loss {np.mean(losses):.4f}", flush=True)
     return tagger.eval()
+
+
+Talk = dict[bool, list[str]]
+
+
+def everyday_talk() -> Talk:
+    """Sentences that ask for nothing, neighbours as they were said, by whether they are Chinese."""
+    found: Talk = {False: [], True: []}
+    for texts, nothing in everyday_messages():
+        for text, sure in zip(texts, nothing, strict=True):
+            if text and sure:
+                found[has_cjk(text)].append(text)
+    return found
+
+
+def among_talk(message: Judged, talk: Talk, chance: random.Random) -> Judged:
+    """The message within talk of its language, as who tells a story asks for something on the way."""
+    said = talk[has_cjk(message.texts[0])]
+    before, behind = chance.randrange(_MOST_TALK + 1), chance.randrange(_MOST_TALK + 1)
+    start = chance.randrange(len(said) - before - behind)
+    middle = start + before
+    texts = (*said[start:middle], *message.texts, *said[middle : middle + behind])
+    return Judged(texts, ("",) * before + message.kinds + ("",) * behind)
+
+
+def _drawn(examples: Examples, talk: Talk, inputs: E5Inputs, chance: random.Random) -> list[_Row]:
+    """What an epoch is trained on: whole messages and half of the slotted ones, some of them within talk."""
+    rows = list[_Row]()
+    for message in [*examples.whole, *chance.sample(examples.slotted, len(examples.slotted) // 2)]:
+        if any(message.kinds) and chance.random() < _IN_TALK:
+            message = among_talk(message, talk, chance)
+        rows += _rows(message, inputs)
+    return rows
 
 
 def _rows(message: Judged, inputs: E5Inputs) -> Iterator[_Row]:
     place = 0
-    for window in windows([recogniser.shown(text) for text in message.texts], inputs):
-        yield _Row(window, message.kinds[place : place + len(window.spans)])
-        place += len(window.spans)
+    for sentences in parts_of(tokens_of([recogniser.shown(text) for text in message.texts], inputs), _PART):
+        yield _Row(window_of(sentences, inputs), message.kinds[place : place + len(sentences)])
+        place += len(sentences)
+
+
+def parts_of(sentences: Sequence[list[int]], room: int) -> Iterator[list[list[int]]]:
+    """Neighbouring sentences, by their ids, that there is room for."""
+    part = list[list[int]]()
+    for tokens in sentences:
+        if part and sum(map(len, part)) + len(tokens) > room:
+            yield part
+            part = []
+        part.append(tokens)
+    if part:
+        yield part
 
 
 def _rate(done: float) -> float:
@@ -278,22 +334,17 @@ def train_recogniser(folder: Path, embedder: str) -> None:
     examples, trained_on = example_sets(), digest(*recogniser_files())
     messages = [*examples.slotted, *examples.whole]
     print(f"recogniser: {len(messages)} messages, {sum(len(message.texts) for message in messages)} sentences")
-    kept = _kept(train(examples, opened(packaged_model())))
+    inputs = opened(packaged_model())
+    kept = {**_kept(train(examples, inputs)), "glance": torch.from_numpy(glance(messages, inputs)).half()}
     # As it is used: rounded factors, int8 matrices.
     held = _as_used(kept, embedder, trained_on)
-    encoder = AdaptedE5(held.adapter)
-    # What takes back or changes is neither an instruction nor to be left alone.
-    clear = [message for message in examples.kept_back if not {"takeback", "change"} & set(message.kinds)]
-    standing = np.isin(KINDS, recogniser.STANDING)
-    said = [recogniser.probabilities(encoder, held, message.texts)[:, standing].sum(axis=1).max() for message in clear]
-    true = [any(kind in recogniser.STANDING for kind in message.kinds) for message in clear]
-    threshold = threshold_of(np.array(said), np.array(true))
-    print(f"  chosen on {len(clear)} messages kept back")
+    threshold = _threshold(held, examples.kept_back)
     told = {
         "embedder": embedder,
         "kinds": json.dumps(KINDS),
         "examples": trained_on,
         "scale": str(SCALE),
+        "layers": str(LAYERS),
         "threshold": str(threshold),
     }
     path = folder / recogniser.WEIGHTS
@@ -302,11 +353,55 @@ def train_recogniser(folder: Path, embedder: str) -> None:
     print(f"  written to {path}")
 
 
+def _threshold(held: recogniser.Weights, kept_back: Sequence[Judged]) -> float:
+    """Chosen as in use: one message in ten asks, one only sounds like it, and the others are everyday talk."""
+    standing = np.isin(KINDS, recogniser.STANDING)
+    # What takes back or changes is neither an instruction nor to be left alone.
+    own = [
+        (message.texts, any(kind in recogniser.STANDING for kind in message.kinds))
+        for message in kept_back
+        if not {"takeback", "change"} & set(message.kinds)
+    ]
+    inputs = [item for item in development_inputs() if item.label != "retire"]
+    own += [(_texts(item.message), item.label == "add") for item in inputs]
+    talk = [texts for texts, nothing in everyday_messages(kept_back=True) if texts and all(nothing)]
+    encoder = AdaptedE5(held.adapter, held.layers)
+    read = [recogniser.probabilities(encoder, held, texts)[1] for texts in [*(texts for texts, _ in own), *talk]]
+    said = np.array([probabilities[:, standing].sum(axis=1).max() for probabilities in read])
+    true = np.array([asks for _, asks in own] + [False] * len(talk))
+    talks = np.arange(len(said)) >= len(own)
+    weights = np.select([true, talks], [1 / true.sum(), 8 / talks.sum()], 1 / (~true & ~talks).sum())
+    threshold = lowest_threshold(said, true, weights)
+    print(f"  chosen on {len(own)} messages kept back and of development, and {len(talk)} of everyday talk")
+    return threshold
+
+
+def _texts(message: str) -> tuple[str, ...]:
+    texts = [text for _, text in sentences_of(message)]
+    return tuple(texts[place] for place in classified(texts))
+
+
 def _as_used(kept: dict[str, torch.Tensor], embedder: str, examples: str) -> recogniser.Weights:
     tensors = {name: tensor.float().numpy() for name, tensor in kept.items()}
     names = [name[:-2] for name in tensors if name.endswith(".A")]
     adapter = Adapter(SCALE, {name: (tensors[f"{name}.A"], tensors[f"{name}.B"]) for name in names})
-    return recogniser.Weights(Softmax(embedder, KINDS, (), tensors["matrix"], tensors["bias"], 0.5, examples), adapter)
+    layer = Softmax(embedder, KINDS, (), tensors["matrix"], tensors["bias"], 0.5, examples)
+    return recogniser.Weights(layer, adapter, LAYERS, tensors["glance"])
+
+
+def glance(messages: Sequence[Judged], inputs: E5Inputs) -> Floats:
+    """How `E5Inputs.glances` are weighed so that what asks comes first; only the order matters, so there is no bias."""
+    known = [
+        (text, kind in ASKING)
+        for message in messages
+        for text, kind in zip(message.texts, message.kinds, strict=True)
+        if kind is not None
+    ]
+    seen = inputs.glances(tokens_of([recogniser.shown(text) for text, _ in known], inputs))
+    middle, spread = seen.mean(axis=0), seen.std(axis=0) + 1e-6
+    model = LogisticRegression(C=0.1, max_iter=300).fit((seen - middle) / spread, [asks for _, asks in known])
+    weights: Floats = (model.coef_[0] / spread).astype(np.float32)
+    return weights
 
 
 def _kept(tagger: Tagger) -> dict[str, torch.Tensor]:

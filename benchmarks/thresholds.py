@@ -6,22 +6,51 @@ import numpy as np
 
 from governance.softmax import Floats
 
+THRESHOLDS = np.round(np.arange(0.2, 0.91, 0.05), 2)
+# Missing an instruction loses it, a false one can be retired (REA, section 4.5).
+_BETA = 2.0
+_RESAMPLES = 500
+_SEED = 20261201
+
+
+def f_scores(said: Floats, true: Floats, weights: Floats, beta: float) -> Floats:
+    """F_beta at each of `THRESHOLDS`, every example counted with its weight."""
+    yes = said[None] >= THRESHOLDS[:, None]
+    hits = (yes & true) @ weights
+    found = (1 + beta**2) * hits
+    scores: Floats = found / (found + beta**2 * ((~yes & true) @ weights) + (yes & ~true) @ weights)
+    return scores
+
 
 def best_threshold(said: Floats, true: Floats, beta: float = 1.0) -> tuple[float, float]:
     """The best F_beta and its threshold, with what is not positive weighed up to nine tenths of all, as in use."""
-    weight = 9 * true.sum() / (~true).sum()
-    best = (-1.0, 0.5)
-    for threshold in np.arange(0.2, 0.91, 0.05):
-        hits = float(((said >= threshold) & true).sum())
-        false = float(((said >= threshold) & ~true).sum()) * weight
-        missed = float(((said < threshold) & true).sum())
-        score = (1 + beta**2) * hits / ((1 + beta**2) * hits + beta**2 * missed + false)
-        best = max(best, (score, float(round(threshold, 2))))
-    return best
+    scores = f_scores(said, true, np.where(true, 1.0, 9 * true.sum() / (~true).sum()), beta)
+    # Of equals the highest.
+    place = len(scores) - 1 - int(scores[::-1].argmax())
+    return float(scores[place]), float(THRESHOLDS[place])
 
 
 def threshold_of(said: Floats, true: Floats) -> float:
-    """Missing an instruction loses it, a false one can be retired (REA, section 4.5): so the best F2."""
-    score, threshold = best_threshold(said, true, 2.0)
+    """The threshold of the best F2."""
+    score, threshold = best_threshold(said, true, _BETA)
     print(f"  threshold {threshold:.2f}: F2 {score:.4f}", flush=True)
     return threshold
+
+
+def lowest_threshold(said: Floats, true: Floats, weights: Floats) -> float:
+    """The lowest threshold whose F2 is within one standard error of the best: what examples cannot tell apart is chosen
+    so that less is missed. The error is that of the difference, by the bootstrap (Efron, 1979); the rule is CART's
+    (Breiman et al., 1984, section 3.4.3).
+    """
+    scores = f_scores(said, true, weights, _BETA)
+    best, draw = int(scores.argmax()), np.random.default_rng(_SEED)
+    drawn = (draw.integers(len(said), size=len(said)) for _ in range(_RESAMPLES))
+    resampled = np.array([f_scores(said[rows], true[rows], weights[rows], _BETA) for rows in drawn])
+    errors = (resampled[:, [best]] - resampled).std(axis=0)
+    place = int(np.argmax(scores[best] - scores <= errors))
+    print(
+        f"  threshold {THRESHOLDS[place]:.2f}: F2 {scores[place]:.4f} ± {errors[place]:.4f} below the best, "
+        f"{scores[best]:.4f} at {THRESHOLDS[best]:.2f}",
+        flush=True,
+    )
+    return float(THRESHOLDS[place])

@@ -69,8 +69,8 @@ class Recognised:
 
 # Nobody words a standing instruction at such length; a pasted text without sentence borders would take rules long.
 _LONGEST = 500
-# Who pastes a long text asks for something before or behind it: only so many sentences at either end are classified.
-_EDGE = 4
+# Who pastes a long text asks for something before or behind it: only so many sentences at either end are looked at.
+_EDGE = 40
 
 
 def recognise(message: str, embedder: Embedder | None = None) -> list[Recognised]:
@@ -115,8 +115,6 @@ def by_rule(text: str) -> _Decision | None:
         return None
     if rule := first_match(OVERRIDE, sentence):
         return "refuse", rule, probability_of(rule), f"rule: {rule}", False
-    if first_match(NOT, sentence):
-        return None
     lasting = first_match(ADD, sentence)
     actions: tuple[tuple[Action, str | None], ...] = (
         ("replace", first_match(CHANGE, sentence)),
@@ -126,6 +124,9 @@ def by_rule(text: str) -> _Decision | None:
     )
     for action, named in actions:
         if named is not None:
+            # Last, since most sentences ask nothing and each list takes its time.
+            if first_match(NOT, sentence):
+                return None
             # "Stop using emojis" takes back that they be used, or asks for the first time that they are not.
             or_add = action != "add" and (lasting is not None or named == "stop doing")
             return action, named, probability_of(named), f"rule: {named}", or_add
@@ -133,17 +134,21 @@ def by_rule(text: str) -> _Decision | None:
 
 
 def classified(texts: Sequence[str]) -> list[int]:
-    """The places of the sentences of a message that the classifier reads, all of them together."""
+    """The places of the sentences of a message that the classifier looks at, all of them together."""
     edges = {*range(min(_EDGE, len(texts))), *range(max(len(texts) - _EDGE, 0), len(texts))}
     return [place for place in sorted(edges) if texts[place]]
 
 
-# A rule that fires on what the classifier is this sure asks nothing of the list fires on words that only look alike
-# ("all visitors have to sign in from now on", "stop asking and show me").
-_VETO = 0.05
+# A rule that fires on what the classifier, in its message and alone, thinks so unlikely to ask anything fires on words
+# that only look alike ("all visitors have to sign in from now on", "stop asking and show me"). What would take away
+# what is in force must be likelier.
+_VETO = 0.1
+_VETO_BACK = 0.3
 # What a rule takes for taking back or changing and is this likely an instruction of its own is one where nothing
 # matches that was said ("you don't have to be so formal with me").
 _OR_ADD = 0.5
+# What a rule knows as a question, a supposition or a report is an instruction only if that is likelier than not.
+_DESPITE = 0.5
 # From this probability of taking back or changing what reads like an instruction may be that.
 _DOUBT = 0.2
 # "From now on you may use emojis again" has words for lasting and takes back, where there is something to take back.
@@ -154,22 +159,32 @@ def _classify(texts: Sequence[str], decided: list[_Decision | None], embedder: E
     """Fill in what the classifier says where no rule decided, and take back what it is sure that a rule mistook."""
     places = classified(texts)
     for place, reading in zip(places, recogniser.read([texts[place] for place in places], embedder), strict=True):
-        decided[place] = _weighed(decided[place], reading, texts[place])
+        if reading is not None:
+            decided[place] = _weighed(decided[place], reading, texts[place], embedder)
 
 
-def _weighed(decision: _Decision | None, reading: recogniser.Reading, text: str) -> _Decision | None:
+def _weighed(
+    decision: _Decision | None, reading: recogniser.Reading, text: str, embedder: Embedder
+) -> _Decision | None:
     """What a rule and the classifier say together of one sentence."""
     if decision is None:
         return _told(reading, text)
     if decision[0] == "refuse":
         return decision
-    if reading.asks < _VETO:
+    least = _VETO if decision[0] == "add" else _VETO_BACK
+    if reading.asks < least and _asks_alone(text, embedder) < least:
         return None
     if decision[0] == "add" and reading.kind == "takeback" and reading.standing < _NO_ADD:
         return "retire", None, round(reading.probability, 4), reading.reason, True
     if decision[0] in ("retire", "replace") and reading.standing >= _OR_ADD:
         return (*decision[:4], True)
     return decision
+
+
+def _asks_alone(text: str, embedder: Embedder) -> float:
+    """P(a sentence asks anything) without the others, which talk the classifier out of much behind a long story."""
+    (reading,) = recogniser.read([text], embedder)
+    return reading.asks if reading else 0.0
 
 
 def _told(reading: recogniser.Reading, text: str) -> _Decision | None:
@@ -180,6 +195,8 @@ def _told(reading: recogniser.Reading, text: str) -> _Decision | None:
     """
     back, change = reading.probabilities["takeback"], reading.probabilities["change"]
     stands = reading.kind in recogniser.STANDING
+    if stands and reading.standing < _DESPITE and first_match(NOT, text):
+        return None
     if stands and max(back, change) < _DOUBT:
         return "add", None, round(reading.standing, 4), reading.reason, False
     if not stands and max(back, change) < 0.5:

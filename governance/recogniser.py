@@ -1,9 +1,9 @@
 """What kind of sentence the words of a person are: a standing instruction, one for this task only, a report, talk …
 
-The second stage of `governance.instructions`, behind the rules. The default embedder's own encoder, changed by a small
-adapter, reads the sentences of a message beside one another, since whether "keep it short" is meant to last
-often stands in the sentence before; a linear layer tells of each sentence what kind it is. Knows nothing about what is
-in force.
+The second stage of `governance.instructions`, behind the rules. The lower layers of the default embedder's encoder,
+changed by a small adapter, read the sentences of a message beside one another, since whether "keep it short" is meant
+to last often stands in the sentence before; a linear layer tells of each sentence what kind it is. Of a long message
+those sentences are read that at a glance look most like asking for something. Knows nothing about what is in force.
 """
 
 from __future__ import annotations
@@ -79,11 +79,14 @@ class Reading:
 class Weights:
     """The packaged weights: the linear layer over what the encoder says of a sentence, and the encoder's adapter.
 
-    The layer's embedder is the one whose encoder is changed; it sees no cues.
+    The layer's embedder is the one whose encoder is changed; it sees no cues. Of the encoder the lowest `layers` are
+    used. `glance` weighs `AdaptedE5.glances`, which tells what is worth reading.
     """
 
     layer: Softmax
     adapter: Adapter
+    layers: int
+    glance: Floats
 
 
 @cache
@@ -103,7 +106,7 @@ def weights() -> Weights:
         float(told["threshold"]),
         told["examples"],
     )
-    return Weights(layer, adapter)
+    return Weights(layer, adapter, int(told["layers"]), tensors["glance"])
 
 
 _opening = threading.Lock()
@@ -114,8 +117,9 @@ def _opened() -> AdaptedE5:
     # Here, since rules alone, with another embedder, need no tokenizer and no OpenVINO.
     from retrieval.embedding.e5_adapted import AdaptedE5
 
-    # A message is short: two threads take as long as one, and twice the processor.
-    return AdaptedE5(weights().adapter, threads=1)
+    # Two threads read a long message in two thirds of the time of one; more have too little to do.
+    held = weights()
+    return AdaptedE5(held.adapter, held.layers, threads=2)
 
 
 def _encoder() -> AdaptedE5:
@@ -129,23 +133,40 @@ def trained_on(embedder: Embedder | None) -> bool:
     return embedder is not None and embedder.name == weights().layer.embedder
 
 
-def read(texts: Sequence[str], embedder: Embedder) -> list[Reading]:
-    """What kind each sentence of one message is. Raises ValueError with an embedder the weights do not belong to.
+def read(texts: Sequence[str], embedder: Embedder) -> list[Reading | None]:
+    """What kind each sentence of one message is; None for those of a long one that were passed over.
 
-    No vector of a person's words is kept that an erasure would have to find.
+    Raises ValueError with an embedder the weights do not belong to. No vector of a person's words is kept that an
+    erasure would have to find.
     """
     if not trained_on(embedder):
         raise ValueError(f"The recogniser was trained on {weights().layer.embedder}, not on {embedder.name}.")
-    if not texts:
-        return []
-    held = weights()
-    said = probabilities(_encoder(), held, texts)
-    return [reading(dict(zip(held.layer.kinds, row, strict=True)), held.layer.threshold) for row in said.tolist()]
+    held, found = weights(), list[Reading | None]([None] * len(texts))
+    if texts:
+        places, said = probabilities(_encoder(), held, texts)
+        for place, row in zip(places, said.tolist(), strict=True):
+            found[place] = reading(dict(zip(held.layer.kinds, row, strict=True)), held.layer.threshold)
+    return found
 
 
-def probabilities(encoder: AdaptedE5, held: Weights, texts: Sequence[str]) -> Floats:
-    """P(kind) of each sentence of one message: shape (len(texts), len(held.layer.kinds))."""
-    return held.layer.probabilities(encoder.encode_sentences([shown(text) for text in texts]))
+def probabilities(encoder: AdaptedE5, held: Weights, texts: Sequence[str]) -> tuple[list[int], Floats]:
+    """The places of the sentences of one message that are read, and P(kind) of each: shape (places, kinds)."""
+    tokens = encoder.tokens([shown(text) for text in texts])
+    places = worth_reading(tokens, encoder, held.glance)
+    return places, held.layer.probabilities(encoder.encode([tokens[place] for place in places]))
+
+
+def worth_reading(tokens: Sequence[list[int]], encoder: AdaptedE5, glance: Floats) -> list[int]:
+    """The places of the sentences that go through the encoder: all that there is room for, likeliest to ask first."""
+    room = encoder.room
+    if sum(map(len, tokens)) <= room:
+        return list(range(len(tokens)))
+    read = []
+    for place in np.argsort(-(encoder.glances(tokens) @ glance), kind="stable").tolist():
+        if len(tokens[place]) <= room:
+            read.append(place)
+            room -= len(tokens[place])
+    return sorted(read)
 
 
 def reading(said: dict[str, float], threshold: float) -> Reading:

@@ -1,14 +1,15 @@
-"""multilingual-e5-small changed by a small adapter: a vector for each sentence of a text, read beside the others.
+"""The lower layers of multilingual-e5-small changed by a small adapter: a vector for each sentence of a short text.
 
-What a sentence means often stands in its neighbours: the whole text goes through the encoder, and each sentence's
-vector is the mean over its own tokens. An adapter holds low-rank changes of some of the encoder's matrices, which are
-added to the packaged ones when it is opened. Knows nothing about what the vectors are for.
+What a sentence means often stands in its neighbours: the sentences of a text go through the encoder together, and each
+one's vector is the mean over its own tokens. An adapter holds low-rank changes of some of the encoder's matrices, which
+are added to the packaged ones when it is opened. Time grows with the tokens, so only so many go through at once; which
+of a longer text is the caller's choice, for which there are `glances`. Knows nothing about what the vectors are for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +18,20 @@ from retrieval.embedding.adapter import Adapter
 from retrieval.embedding.base import Vectors
 from retrieval.embedding.e5 import QUERY_PREFIX, packaged_model
 from retrieval.embedding.e5_graph import E5Graph
-from retrieval.embedding.e5_inputs import E5Inputs, opened
+from retrieval.embedding.e5_inputs import LENGTH_STEP, E5Inputs, opened
 from retrieval.embedding.e5s1 import E5File
 
-# Nothing that is judged is said at such length, and attention costs by the square.
-_SENTENCE_TOKENS = 200
-_WINDOW_TOKENS = 380
+# Nothing that is judged is said at such length.
+_SENTENCE_TOKENS = 60
+# With the marks of begin and end that is 80, which is read in under 10 ms on two slow cores (docs/decisions/0013).
+_WINDOW_TOKENS = 78
 
 
 class AdaptedWeights:
-    """The tensors of a model file under an adapter."""
+    """The tensors of a model file under an adapter; of its layers the lowest `layers`."""
 
-    def __init__(self, file: E5File, adapter: Adapter) -> None:
-        self.shape = file.shape
+    def __init__(self, file: E5File, adapter: Adapter, layers: int) -> None:
+        self.shape = replace(file.shape, layers=layers)
         self._file = file
         self._adapter = adapter
 
@@ -44,50 +46,61 @@ class AdaptedWeights:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The tokens of neighbouring sentences, and for each sentence where its own begin and end."""
+    """The tokens of sentences that go through the encoder together, and for each where its own begin and end."""
 
     ids: list[int]
     spans: tuple[tuple[int, int], ...]
 
 
-def windows(texts: Sequence[str], inputs: E5Inputs) -> Iterator[Window]:
-    """The sentences of one text in few windows, in order; what is too long of one is cut off.
+def tokens_of(texts: Sequence[str], inputs: E5Inputs) -> list[list[int]]:
+    """The ids of each sentence; what is too long of one is cut off."""
+    return [ids[:_SENTENCE_TOKENS] for ids in inputs.token_ids(texts)]
 
-    A window begins with the sentence before its first, where there is room, so that none is read without company.
-    """
-    start = inputs.token_ids([QUERY_PREFIX.strip()])[0]
-    ids, spans, before = list(start), list[tuple[int, int]](), list[int]()
-    for tokens in inputs.token_ids(texts):
-        kept = tokens[:_SENTENCE_TOKENS]
-        if spans and len(ids) + len(kept) > _WINDOW_TOKENS:
-            yield Window(ids, tuple(spans))
-            ids, spans = [*start, *before], []
-            if len(ids) + len(kept) > _WINDOW_TOKENS:
-                ids = list(start)
-        spans.append((len(ids), len(ids) + len(kept)))
-        ids += kept
-        before = kept
-    if spans:
-        yield Window(ids, tuple(spans))
+
+def window_of(sentences: Sequence[list[int]], inputs: E5Inputs) -> Window:
+    """A window of sentences by their ids, as long as they are."""
+    ids, spans = _start(inputs), list[tuple[int, int]]()
+    for tokens in sentences:
+        spans.append((len(ids), len(ids) + len(tokens)))
+        ids = ids + tokens
+    return Window(ids, tuple(spans))
+
+
+def _start(inputs: E5Inputs) -> list[int]:
+    return inputs.token_ids([QUERY_PREFIX.strip()])[0]
 
 
 class AdaptedE5:
     """The encoder in OpenVINO with int8 weights, under an adapter. Safe between threads."""
 
-    def __init__(self, adapter: Adapter, threads: int | None = None) -> None:
+    def __init__(self, adapter: Adapter, layers: int, threads: int | None = None) -> None:
         """Open the packaged model. Raises MissingPackageError or ModelFileError."""
         self._inputs = opened(packaged_model())
         self._dimension = self._inputs.file.shape.hidden
-        self._graph = E5Graph(AdaptedWeights(self._inputs.file, adapter), threads, pooled=False)
+        self._graph = E5Graph(AdaptedWeights(self._inputs.file, adapter, layers), threads, pooled=False)
+        self.room = _WINDOW_TOKENS - len(_start(self._inputs))
+        """How many tokens of sentences go through at once."""
+        # OpenVINO compiles for every length anew, which takes several times as long as a run.
+        for length in range(LENGTH_STEP, _WINDOW_TOKENS + 2 + 1, LENGTH_STEP):
+            self._graph.run(np.zeros((1, length, self._dimension), np.float32), np.ones((1, length), np.float32))
 
-    def encode_sentences(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each sentence of one text, as long as it comes: float32 of shape (len(texts), 384).
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each sentence; what is too long of one is cut off."""
+        return tokens_of(texts, self._inputs)
 
-        A sentence without tokens has a vector of zeros.
+    def glances(self, sentences: Sequence[list[int]]) -> Vectors:
+        """What can be seen of each sentence without the encoder, see `E5Inputs.glances`."""
+        return self._inputs.glances(sentences)
+
+    def encode(self, sentences: Sequence[list[int]]) -> Vectors:
+        """A vector for each sentence of one text by its ids, as long as it comes: float32 of shape (n, 384).
+
+        A sentence without tokens has a vector of zeros. Raises ValueError when there is no room for all of them.
         """
-        found = []
-        for window in windows(texts, self._inputs):
-            states = self._graph.run(*self._inputs.embedded([window.ids]))[0]
-            # The begin mark stands before the tokens.
-            found += [states[start + 1 : end + 1].sum(axis=0) / max(end - start, 1) for start, end in window.spans]
-        return np.array(found, np.float32).reshape(len(texts), self._dimension)
+        window = window_of(sentences, self._inputs)
+        if len(window.ids) > _WINDOW_TOKENS:
+            raise ValueError(f"{len(window.ids)} tokens do not fit into a window of {_WINDOW_TOKENS}.")
+        states = self._graph.run(*self._inputs.embedded([window.ids]))[0]
+        # The begin mark stands before the tokens.
+        found = [states[start + 1 : end + 1].sum(axis=0) / max(end - start, 1) for start, end in window.spans]
+        return np.array(found, np.float32).reshape(len(sentences), self._dimension)

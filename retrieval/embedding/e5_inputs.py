@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from retrieval.embedding.e5_tokens import E5Tokenizer
 from retrieval.embedding.e5s1 import E5File, dequantize
 
-_LENGTH_STEP = 8  # Padding to multiples of this lets lengths share the kernels that OpenVINO compiles per shape.
+LENGTH_STEP = 8  # Padding to multiples of this lets lengths share the kernels that OpenVINO compiles per shape.
 
 
 class E5Inputs:
@@ -48,9 +48,25 @@ class E5Inputs:
             marked = [self._vocabulary.bos, *row, self._vocabulary.eos]
             ids[place, : len(marked)] = marked
             mask[place, : len(marked)] = 1
+        return self.words(ids) + self._positions[:length], mask
+
+    def glances(self, sentences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Mean and maximum of each sentence's word vectors, shape (n, 2 * hidden); zeros where there are no tokens."""
+        found = np.zeros((len(sentences), 2, self.file.shape.hidden), np.float32)
+        words = self.words(np.array([token for tokens in sentences for token in tokens], np.int64))
+        at = 0
+        for place, tokens in enumerate(sentences):
+            if tokens:
+                own = words[at : at + len(tokens)]
+                found[place] = own.mean(axis=0), own.max(axis=0)
+            at += len(tokens)
+        return found.reshape(len(sentences), -1)
+
+    def words(self, ids: NDArray[np.integer]) -> NDArray[np.float32]:
+        """The word vectors of ids of any shape: one dimension more, hidden."""
         distinct, where = np.unique(ids, return_inverse=True)
-        words = dequantize(self._words[distinct])
-        return words[where.reshape(ids.shape)] + self._positions[:length], mask
+        found: NDArray[np.float32] = dequantize(self._words[distinct])[where.reshape(ids.shape)]
+        return found
 
 
 @cache
@@ -61,4 +77,4 @@ def opened(path: Path) -> E5Inputs:
 
 def padded_length(tokens: int) -> int:
     """Tokens with both marks, rounded up to the step. 512, the most there are, is a multiple of it."""
-    return -(-(tokens + 2) // _LENGTH_STEP) * _LENGTH_STEP
+    return -(-(tokens + 2) // LENGTH_STEP) * LENGTH_STEP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
@@ -16,7 +17,7 @@ from governance.rule_rates import counts, probability_of
 from governance.softmax import load_softmax
 from retrieval.embedding import e5_adapted, load_embedder
 from retrieval.embedding.adapter import Adapter
-from retrieval.embedding.base import Embedder
+from retrieval.embedding.base import Embedder, Vectors
 from tests.governance.test_instructions import ADDED, LEFT_ALONE, RETIRED
 
 
@@ -47,7 +48,7 @@ class TestWeights:
         folder = files("governance") / "weights"
         assert sum(len(entry.read_bytes()) for entry in folder.iterdir()) < 2_000_000
 
-    @pytest.mark.parametrize("name", ["test.tsv", "held_out.tsv", "held_out_2.tsv"])
+    @pytest.mark.parametrize("name", ["test.tsv", "held_out.tsv", "held_out_2.tsv", "held_out_3.tsv"])
     def test_nothing_that_is_evaluated_is_among_the_examples(self, name: str) -> None:
         read = [example for path in recogniser_files() for example in read_examples(path, 200)]
         trained = {marked(example.message)[0].casefold() for example in read}
@@ -169,11 +170,33 @@ class TestBadInput:
         assert time.process_time() - start < 5
         assert [one.text for one in found] == ["From now on, answer in French."]
 
-    def test_no_more_than_eight_sentences_are_read(self, e5: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-        read, texts = recogniser.read, list[str]()
-        monkeypatch.setattr(recogniser, "read", lambda found, embedder: texts.extend(found) or read(found, embedder))
-        recognise("We always write to you in French. " * 500, e5)
-        assert len(texts) == 8
+    @pytest.mark.parametrize("place", [0, 20, 39])
+    @pytest.mark.parametrize(
+        ("asked", "talk"),
+        [
+            ("Please speak Spanish with me.", "On day {} it rained and we had soup at the neighbours' house."),
+            ("跟我说话用大白话。", "第{}天我们去市场买了蔬菜，然后一起做了晚饭。"),
+        ],
+    )
+    def test_what_is_asked_in_the_middle_of_a_long_message_is_found(
+        self, e5: Embedder, asked: str, talk: str, place: int
+    ) -> None:
+        """Bug class: the middle of a long message was never read."""
+        said = [talk.format(day) for day in range(1, 40)]
+        said.insert(place, asked)
+        assert [one.text for one in recognise(" ".join(said), e5)] == [asked]
+
+    def test_so_much_of_a_message_is_read_and_no_more(self, e5: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+        read, encode = list[int](), e5_adapted.AdaptedE5.encode
+
+        def counted(encoder: e5_adapted.AdaptedE5, sentences: Sequence[list[int]]) -> Vectors:
+            read.append(sum(map(len, sentences)))
+            return encode(encoder, sentences)
+
+        monkeypatch.setattr(e5_adapted.AdaptedE5, "encode", counted)
+        for message in ("We write to you in French. " * 500, "We never write to you " * 20 + ".", "好" * 499):
+            recognise(message, e5)
+        assert 60 < read[0] < 80 and read[1:] == [60, 60]
 
     def test_another_embedder_is_refused(self) -> None:
         with pytest.raises(ValueError, match="was trained on"):
@@ -183,7 +206,9 @@ class TestBadInput:
         self, monkeypatch: pytest.MonkeyPatch, e5: Embedder
     ) -> None:
         opened, real = list[Adapter](), e5_adapted.AdaptedE5
-        monkeypatch.setattr(e5_adapted, "AdaptedE5", lambda adapter, threads: opened.append(adapter) or real(adapter))
+        monkeypatch.setattr(
+            e5_adapted, "AdaptedE5", lambda adapter, layers, threads: opened.append(adapter) or real(adapter, layers)
+        )
         recogniser._opened.cache_clear()
         with ThreadPoolExecutor(2) as pool:
             found = list(pool.map(lambda text: recogniser.read([text], e5), ["Speak French with me."] * 2))
