@@ -165,7 +165,7 @@ def _against_the_past(step: Step, body: Mapping[str, Any]) -> Iterator[Disagreem
             expected["last_round_at"] = last.isoformat() if last else None
             yield from _rounds_of_documents(before, body["candidates"]["knowledge"])
     for name, value in expected.items():
-        yield from compared(name, body[name], _as_said(body[name], value) if name == "history" else value)
+        yield from compared(name, body[name], value)
 
 
 def _rounds_of_documents(before: Lived, rows: Sequence[Mapping[str, Any]]) -> Iterator[Disagreement]:

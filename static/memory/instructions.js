@@ -2,6 +2,7 @@
 
 import { api } from "../api.js";
 import { el, fill } from "../dom.js";
+import { strings } from "../strings.js";
 import { attempt, button, loadInto, tell, turnLink, when } from "./parts.js";
 import { page } from "./state.js";
 import { words } from "./strings.js";
@@ -159,7 +160,7 @@ const text = (item) => el("p", { class: "words", dir: "auto" }, item.text);
 /** Where an instruction comes from: by hand, or said in a round. */
 function origin(item) {
   if (item.kind === "hand") return [words.byHand, " ", when(item.at)];
-  const sure = item.probability === null ? null : [" · ", words.sure(item.probability, item.reason)];
+  const sure = item.probability === null ? null : [" · ", strings.sure(item.probability, item.reason)];
   return [words.recognised, " ", turnLink(page.timeline.id, item.turn, item.round), " · ", when(item.at), sure];
 }
 

@@ -64,7 +64,6 @@ export const words = {
   contradict: (about) => `They differ about ${about}.`,
   holds: "holds: it is the newer one",
   yields: "yields: it is the older one",
-  sure: (probability, reason) => `${Math.round(probability * 100)} % sure (${reason})`,
 
   // Experience
   experienceHelp:
