@@ -1,6 +1,6 @@
 """The instruction recogniser and the importance classifier on messages that nothing was trained on.
 
-Sets are reported apart. Development: messages of ours that were looked at and by which things were chosen. Held out:
+Sets are reported apart. Development: messages that were looked at and by which things were chosen. Held out:
 messages by another hand and the public inputs (IFEval, MT-Eval), named by key; their labels were given by reading, and
 which of them go wrong is never told. Held out 1 and 2: messages of the same kind that earlier recognisers were measured
 on, and whose totals were known when this one was made. docs/instructions.md says by which rule labels were given.
@@ -24,7 +24,8 @@ from governance.instructions import Recognised, recognise
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
 
-HELD_OUT = FOLDER / "held_out_3.tsv"
+DEVELOPMENT = {"development": FOLDER / "test.tsv", "development 2": FOLDER / "test_2.tsv"}
+HELD_OUT = FOLDER / "held_out_4.tsv"
 BEFORE = {"held out 1": FOLDER / "held_out.tsv", "held out 2": FOLDER / "held_out_2.tsv"}
 # A message is timed so often, and the middle time counts: others use the processor too.
 _TIMES = 3
@@ -143,8 +144,9 @@ def counted_as(said: str, label: str) -> str:
 
 
 def development_inputs() -> Iterator[Input]:
-    """Messages of ours that things were chosen by."""
-    yield from _own(FOLDER / "test.tsv", "development")
+    """Messages that things were chosen by: ours, and those of a set that was held out until its errors were read."""
+    for name, path in DEVELOPMENT.items():
+        yield from _own(path, name)
 
 
 def held_out_inputs() -> Iterator[Input]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ _IN_TALK = 0.25
 _MOST_TALK = 4
 # So many tokens of a message are trained on together, a little more than are read at once: more company teaches more.
 _PART = 91
+# Of a message that is longer by chance what is read at a glance, as in use, or all of it in parts.
+_AT_A_GLANCE = 0.5
 # The packaged matrices of a layer by the names they have in transformers.
 _MATRICES = {
     "q": "attention.self.query",
@@ -141,9 +143,7 @@ class Tagger(nn.Module):
     def __init__(self, file: E5File) -> None:
         super().__init__()
         self.encoder = inject_adapter_in_model(
-            LoraConfig(
-                r=RANK, lora_alpha=int(SCALE * RANK), lora_dropout=0.05, target_modules=r".*\.(query|key|value|dense)"
-            ),
+            LoraConfig(r=RANK, lora_alpha=int(SCALE * RANK), target_modules=r".*\.(query|key|value|dense)"),
             bert(file, LAYERS),
         )
         self.drop = nn.Dropout(0.1)
@@ -177,6 +177,9 @@ def bert(file: E5File, layers: int) -> BertModel:
         max_position_embeddings=1,
         type_vocab_size=1,
         layer_norm_eps=shape.epsilon,
+        attention_probs_dropout_prob=0.0,
+        # The fused attention takes far longer backwards on a processor.
+        attn_implementation="eager",
     )
     model = BertModel(config, add_pooling_layer=False)
     tensors = {"embeddings.LayerNorm.weight": "emb.ln.w", "embeddings.LayerNorm.bias": "emb.ln.b"}
@@ -203,12 +206,12 @@ class _Row:
     kinds: tuple[str | None, ...]
 
 
-def train(examples: Examples, inputs: E5Inputs, seed: int = SEED) -> Tagger:
+def train(examples: Examples, inputs: E5Inputs, likely: Likely, seed: int = SEED) -> Tagger:
     """A tagger trained on whole messages in every epoch, and on half of the slotted ones, drawn anew each time."""
     torch.manual_seed(seed)
     chance = random.Random(seed)
     talk = everyday_talk()
-    epochs = [_batches(_drawn(examples, talk, inputs, chance), chance) for _ in range(EPOCHS)]
+    epochs = [_batches(_drawn(examples, talk, inputs, likely, chance), chance) for _ in range(EPOCHS)]
     tagger = Tagger(inputs.file).train()
     learnt = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(learnt, lr=RATE, weight_decay=0.01)
@@ -229,6 +232,8 @@ def train(examples: Examples, inputs: E5Inputs, seed: int = SEED) -> Tagger:
 
 
 Talk = dict[bool, list[str]]
+# How likely each sentence by its ids is to ask for something, at a glance.
+Likely = Callable[[Sequence[list[int]]], Floats]
 
 
 def everyday_talk() -> Talk:
@@ -251,19 +256,24 @@ def among_talk(message: Judged, talk: Talk, chance: random.Random) -> Judged:
     return Judged(texts, ("",) * before + message.kinds + ("",) * behind)
 
 
-def _drawn(examples: Examples, talk: Talk, inputs: E5Inputs, chance: random.Random) -> list[_Row]:
+def _drawn(examples: Examples, talk: Talk, inputs: E5Inputs, likely: Likely, chance: random.Random) -> list[_Row]:
     """What an epoch is trained on: whole messages and half of the slotted ones, some of them within talk."""
     rows = list[_Row]()
     for message in [*examples.whole, *chance.sample(examples.slotted, len(examples.slotted) // 2)]:
         if any(message.kinds) and chance.random() < _IN_TALK:
             message = among_talk(message, talk, chance)
-        rows += _rows(message, inputs)
+        rows += _rows(message, inputs, likely, at_a_glance=chance.random() < _AT_A_GLANCE)
     return rows
 
 
-def _rows(message: Judged, inputs: E5Inputs) -> Iterator[_Row]:
+def _rows(message: Judged, inputs: E5Inputs, likely: Likely, *, at_a_glance: bool) -> Iterator[_Row]:
+    tokens = tokens_of([recogniser.shown(text) for text in message.texts], inputs)
+    if at_a_glance and sum(map(len, tokens)) > _PART:
+        places = recogniser.worth_reading(tokens, _PART, likely)
+        yield _Row(window_of([tokens[place] for place in places], inputs), tuple(message.kinds[p] for p in places))
+        return
     place = 0
-    for sentences in parts_of(tokens_of([recogniser.shown(text) for text in message.texts], inputs), _PART):
+    for sentences in parts_of(tokens, _PART):
         yield _Row(window_of(sentences, inputs), message.kinds[place : place + len(sentences)])
         place += len(sentences)
 
@@ -335,7 +345,9 @@ def train_recogniser(folder: Path, embedder: str) -> None:
     messages = [*examples.slotted, *examples.whole]
     print(f"recogniser: {len(messages)} messages, {sum(len(message.texts) for message in messages)} sentences")
     inputs = opened(packaged_model())
-    kept = {**_kept(train(examples, inputs)), "glance": torch.from_numpy(glance(messages, inputs)).half()}
+    looks = glance(messages, inputs)
+    tagger = train(examples, inputs, lambda tokens: inputs.glances(tokens) @ looks)
+    kept = {**_kept(tagger), "glance": torch.from_numpy(looks).half()}
     # As it is used: rounded factors, int8 matrices.
     held = _as_used(kept, embedder, trained_on)
     threshold = _threshold(held, examples.kept_back)

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from governance.adherence.languages import CODES
 from governance.written_chinese import as_read
 
 Rules = tuple[tuple[str, re.Pattern[str]], ...]
@@ -59,6 +60,9 @@ _DIRECTIVES = _either(
     )
 )
 
+# By the names that persons give them, in either language.
+_LANGUAGES = _either(sorted(map(re.escape, CODES), key=len, reverse=True))
+
 ADD = _rules(
     ("from now on", r"\b(?:from now on|from here on|henceforth|going forward|from this point on(?:wards?)?)\b"),
     ("until told otherwise", r"\buntil (?:further notice|i (?:say|tell you) otherwise)\b|另行通知之?前"),
@@ -76,6 +80,14 @@ ADD = _rules(
         rf"(?: your| single| the| future| later| upcoming| following)* {_MANY_REPLIES}\b",
     ),
     ("whenever you answer", r"\b(?:every time|each time|whenever) you (?:answer|reply|respond|write|speak)\b"),
+    (
+        "let us speak",
+        r"^(?:(?:ok(?:ay)?|so|hi|hello|please),? )*let'?s (?:just |only )?(?:talk|speak|chat) (?:only )?(?:in )?"
+        rf"(?:{_LANGUAGES})(?:,? please| instead| together| only)*[.!?~ ]*$"
+        r"|^(?:那|好[的吧]?[，, ]?|要不|不如)*(?:我们|咱们?|[咱我]俩)(?:就|还是|改|都)*(?:用|说|讲)"
+        rf"(?:{_LANGUAGES})(?:来)?"
+        r"(?:聊天?|交流|对话|交谈|沟通|说话)?(?:吧|好吗|好不好)[。！!？?~ ]*$",
+    ),
     ("for the rest", r"\bfor the (?:rest|remainder) of (?:this|our|the) (?:conversation|chat|session|dialogue)\b"),
     ("always", rf"^(?:if\b.*, )?{_PLEASE}always (?!(?:{_STATES})\b)\w+"),
     ("never", rf"^(?:if\b.*, )?{_PLEASE}never (?!say never)(?:{_HOW_TO_ANSWER})\b"),

@@ -142,8 +142,10 @@ def classified(texts: Sequence[str]) -> list[int]:
 # A rule that fires on what the classifier, in its message and alone, thinks so unlikely to ask anything fires on words
 # that only look alike ("all visitors have to sign in from now on", "stop asking and show me"). What would take away
 # what is in force must be likelier.
-_VETO = 0.1
+_VETO = 0.2
 _VETO_BACK = 0.3
+# But a rule that the whole of a sentence has to match leaves nothing to doubt.
+_WHOLE = frozenset({"let us speak"})
 # What a rule takes for taking back or changing and is this likely an instruction of its own is one where nothing
 # matches that was said ("you don't have to be so formal with me").
 _OR_ADD = 0.5
@@ -169,7 +171,7 @@ def _weighed(
     """What a rule and the classifier say together of one sentence."""
     if decision is None:
         return _told(reading, text)
-    if decision[0] == "refuse":
+    if decision[0] == "refuse" or decision[1] in _WHOLE:
         return decision
     least = _VETO if decision[0] == "add" else _VETO_BACK
     if reading.asks < least and _asks_alone(text, embedder) < least:
@@ -191,7 +193,8 @@ def _told(reading: recogniser.Reading, text: str) -> _Decision | None:
     """What the classifier alone says of one sentence.
 
     "You can drop the short paragraphs" may be the one or the other, by what is in force: where it is in doubt it takes
-    back or changes what it clearly speaks of, and is added where it speaks of nothing.
+    back or changes what it clearly speaks of, and is added where it speaks of nothing. So is what names another way, or
+    forbids: it says by itself what is wanted.
     """
     back, change = reading.probabilities["takeback"], reading.probabilities["change"]
     stands = reading.kind in recogniser.STANDING
@@ -201,9 +204,16 @@ def _told(reading: recogniser.Reading, text: str) -> _Decision | None:
         return "add", None, round(reading.standing, 4), reading.reason, False
     if not stands and max(back, change) < 0.5:
         return None
-    changing: Action = "narrow" if _LIMITS.search(text) else "replace"
+    action: Action = "retire" if back >= change else "narrow" if _LIMITS.search(text) else "replace"
     probability = reading.asks if stands else reading.probability
-    return "retire" if back >= change else changing, None, round(probability, 4), reading.reason, stands
+    or_add = stands or action == "replace" or (action == "retire" and _FORBIDS.search(text) is not None)
+    return action, None, round(probability, 4), reading.reason, or_add
+
+
+# Takes back that something be done or, where nobody asked for it, asks for the first time that it is not.
+_FORBIDS = re.compile(
+    r"\b(?:stop|quit|no more|enough (?:of|with))\b|(?:别|不要|不许|不准|不想)(?:老是?|总是?)?再", re.IGNORECASE
+)
 
 
 # What says when something holds, and not what holds in its place.

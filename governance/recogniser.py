@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -152,17 +152,16 @@ def read(texts: Sequence[str], embedder: Embedder) -> list[Reading | None]:
 def probabilities(encoder: AdaptedE5, held: Weights, texts: Sequence[str]) -> tuple[list[int], Floats]:
     """The places of the sentences of one message that are read, and P(kind) of each: shape (places, kinds)."""
     tokens = encoder.tokens([shown(text) for text in texts])
-    places = worth_reading(tokens, encoder, held.glance)
+    places = worth_reading(tokens, encoder.room, lambda seen: encoder.glances(seen) @ held.glance)
     return places, held.layer.probabilities(encoder.encode([tokens[place] for place in places]))
 
 
-def worth_reading(tokens: Sequence[list[int]], encoder: AdaptedE5, glance: Floats) -> list[int]:
+def worth_reading(tokens: Sequence[list[int]], room: int, likely: Callable[[Sequence[list[int]]], Floats]) -> list[int]:
     """The places of the sentences that go through the encoder: all that there is room for, likeliest to ask first."""
-    room = encoder.room
     if sum(map(len, tokens)) <= room:
         return list(range(len(tokens)))
     read = []
-    for place in np.argsort(-(encoder.glances(tokens) @ glance), kind="stable").tolist():
+    for place in np.argsort(-likely(tokens), kind="stable").tolist():
         if len(tokens[place]) <= room:
             read.append(place)
             room -= len(tokens[place])

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 import torch
 
 from benchmarks.examples import Example
-from benchmarks.recogniser_training import LAYERS, Tagger, _kept, _Row, _tensors, among_talk, judged, parts_of
+from benchmarks.recogniser_training import (
+    LAYERS,
+    Judged,
+    Tagger,
+    _kept,
+    _Row,
+    _rows,
+    _tensors,
+    among_talk,
+    judged,
+    parts_of,
+)
 from retrieval.embedding.adapter import Adapter
 from retrieval.embedding.base import Vectors
 from retrieval.embedding.e5 import packaged_model
@@ -94,6 +106,17 @@ class TestSentences:
         parts = list(parts_of(tokens, 90))
         assert [ids for part in parts for ids in part] == tokens and len(parts) > 2
         assert all(sum(map(len, part)) <= 90 for part in parts)
+
+    def test_or_what_is_likeliest_to_ask_as_in_use(self, file: E5File) -> None:
+        inputs = E5Inputs(file)
+        message = Judged((*["The garden is small. " * 5] * 8, TEXTS[1]), (*[""] * 8, "standing"))
+
+        def longest_last(tokens: Sequence[list[int]]) -> Vectors:
+            return -np.array([len(ids) for ids in tokens], np.float32)
+
+        (row,) = _rows(message, inputs, longest_last, at_a_glance=True)
+        assert row.kinds[-1] == "standing" and 1 < len(row.kinds) < 9 and len(row.window.ids) < 100
+        assert sum(len(part.kinds) for part in _rows(message, inputs, longest_last, at_a_glance=False)) == 9
 
     def test_the_others_of_a_message_are_read_too(self, plain: AdaptedE5) -> None:
         tokens = plain.tokens(TEXTS)

@@ -10,6 +10,10 @@ from governance.amending import retired_by
 from governance.instructions import Instruction, prefix, recognise
 
 ADDED = (
+    "Let's speak French.",
+    "ok let's chat in Spanish please",
+    "我们用英文聊吧。",
+    "咱们说法语吧",
     "From now on, answer in French.",
     "Please always answer in two sentences.",
     "Always call me Captain.",
@@ -73,6 +77,8 @@ ADDED = (
 )
 
 LEFT_ALONE = (
+    "Let's talk in English about the rules when he comes.",
+    "我们用英文聊了一下午。",
     "Should I always answer emails at once?",
     "From now on I will go to the gym.",
     "I always wanted a dog.",

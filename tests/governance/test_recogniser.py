@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.examples import FOLDER, digest, marked, read_examples, recogniser_files
 from governance import recogniser
-from governance.instructions import recognise
+from governance.instructions import _told, recognise
 from governance.rule_rates import counts, probability_of
 from governance.softmax import load_softmax
 from retrieval.embedding import e5_adapted, load_embedder
@@ -48,7 +48,7 @@ class TestWeights:
         folder = files("governance") / "weights"
         assert sum(len(entry.read_bytes()) for entry in folder.iterdir()) < 2_000_000
 
-    @pytest.mark.parametrize("name", ["test.tsv", "held_out.tsv", "held_out_2.tsv", "held_out_3.tsv"])
+    @pytest.mark.parametrize("name", ["test.tsv", "test_2.tsv", "held_out.tsv", "held_out_2.tsv", "held_out_4.tsv"])
     def test_nothing_that_is_evaluated_is_among_the_examples(self, name: str) -> None:
         read = [example for path in recogniser_files() for example in read_examples(path, 200)]
         trained = {marked(example.message)[0].casefold() for example in read}
@@ -93,7 +93,7 @@ class TestWithTheClassifier:
             "I'd rather have short answers.",
             "You are my French tutor now, correct me.",
             "跟我说话用大白话。",
-            "我们用英文聊吧。",
+            "和我聊天用英文就好。",
             "你来当我的面试官。",
         ],
     )
@@ -133,6 +133,30 @@ class TestWithTheClassifier:
     def test_what_reads_like_taking_back_may_be_an_instruction_of_its_own(self, e5: Embedder) -> None:
         (found,) = recognise("You don't have to be so formal with me.", e5)
         assert found.action == "add" or found.or_add
+
+    @pytest.mark.parametrize(
+        ("kind", "text", "action", "or_add"),
+        [
+            ("takeback", "表格我手机上看不了，别再发表格了哈", "retire", True),
+            ("takeback", "No more tables, will you?", "retire", True),
+            ("takeback", "表格又可以用了", "retire", False),
+            ("takeback", "Tables are okay after all.", "retire", False),
+            ("change", "Rate each of them from 1 to 5 then.", "replace", True),
+            ("change", "That only goes for recipes.", "narrow", False),
+        ],
+    )
+    def test_what_forbids_or_names_another_way_is_kept_where_nothing_matches(
+        self, kind: str, text: str, action: str, or_add: bool
+    ) -> None:
+        """Bug class: what was taken for taking back and matched nothing was lost, though it says what is wanted."""
+        decided = _told(recogniser.reading({**dict.fromkeys(recogniser.NAMES, 0.0), kind: 0.9}, 0.2), text)
+        assert decided is not None and (decided[0], decided[-1]) == (action, or_add)
+
+    @pytest.mark.parametrize("message", ["我们用英文聊吧", "Let's chat in Spanish", "说话直接一点", "No emojis please"])
+    def test_a_full_stop_changes_nothing(self, e5: Embedder, message: str) -> None:
+        """Bug class: with a full stop behind it a clear instruction was none."""
+        for typed in (message, message + ("." if message.isascii() else "。")):
+            assert [one.action for one in recognise(typed, e5)] == ["add"]
 
     def test_another_embedder_leaves_it_to_the_rules(self) -> None:
         hashing = load_embedder("hashing")
