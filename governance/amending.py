@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from governance.adherence.languages import CODES
+from governance.adherence.languages import ANY_NAME, CODES
 from governance.instruction_rules import plain
 from governance.instructions import Instruction, Recognised
 from retrieval.tokens import tokenize
@@ -119,7 +119,7 @@ SUBJECTS = tuple(
     )
 )  # fmt: skip
 
-_LANGUAGE = re.compile("|".join(sorted(map(re.escape, CODES), key=len, reverse=True)), re.IGNORECASE)
+_LANGUAGE = re.compile(ANY_NAME, re.IGNORECASE)
 _NUMBER = re.compile(r"\d+|[一二两三四五六七八九十百千]{1,6}(?=个?(?:字|句|段|条))")
 _UNIT = re.compile(
     r"(?:\d+|\b(?:one|two|three|four|five|ten|hundred))[- ](words?|sentences?|characters?|paragraphs?|lines?)\b"

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from governance.adherence.languages import CODES
+from governance.adherence.languages import ANY_NAME
 from governance.written_chinese import as_read
 
 Rules = tuple[tuple[str, re.Pattern[str]], ...]
@@ -60,9 +60,6 @@ _DIRECTIVES = _either(
     )
 )
 
-# By the names that persons give them, in either language.
-_LANGUAGES = _either(sorted(map(re.escape, CODES), key=len, reverse=True))
-
 ADD = _rules(
     ("from now on", r"\b(?:from now on|from here on|henceforth|going forward|from this point on(?:wards?)?)\b"),
     ("until told otherwise", r"\buntil (?:further notice|i (?:say|tell you) otherwise)\b|另行通知之?前"),
@@ -83,9 +80,9 @@ ADD = _rules(
     (
         "let us speak",
         r"^(?:(?:ok(?:ay)?|so|hi|hello|please),? )*let'?s (?:just |only )?(?:talk|speak|chat) (?:only )?(?:in )?"
-        rf"(?:{_LANGUAGES})(?:,? please| instead| together| only)*[.!?~ ]*$"
+        rf"(?:{ANY_NAME})(?:,? please| instead| together| only)*[.!?~ ]*$"
         r"|^(?:那|好[的吧]?[，, ]?|要不|不如)*(?:我们|咱们?|[咱我]俩)(?:就|还是|改|都)*(?:用|说|讲)"
-        rf"(?:{_LANGUAGES})(?:来)?"
+        rf"(?:{ANY_NAME})(?:来)?"
         r"(?:聊天?|交流|对话|交谈|沟通|说话)?(?:吧|好吗|好不好)[。！!？?~ ]*$",
     ),
     ("for the rest", r"\bfor the (?:rest|remainder) of (?:this|our|the) (?:conversation|chat|session|dialogue)\b"),

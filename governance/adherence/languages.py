@@ -64,6 +64,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "zh": ("chinese", "mandarin", "中文", "汉语", "普通话", "华语", "国语"),
 }
 CODES: dict[str, str] = {name: code for code, names in NAMES.items() for name in names}
+# For patterns: any of the names, the longest first.
+ANY_NAME = "|".join(sorted(map(re.escape, CODES), key=len, reverse=True))
 
 # Below this probability the first guess counts for nothing.
 _SURE = 0.6
