@@ -24,7 +24,17 @@ ROOT = Path(__file__).resolve().parents[1]
 # Seconds that are waited at most for what is there at once on a quiet machine.
 PATIENCE = 120.0
 
+_PAUSE = 0.02
+
 _OURS = tuple(f"{ROOT / name}/" for name in ("arpm", "governance", "retrieval"))
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Waits until `holds` gives something true."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(_PAUSE)
 
 
 def lines_run(work: Callable[[], object]) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from arpm.turn import MESSAGE_LIMIT
+from tests.patience import PATIENCE, until
 from tests.support import ScriptedBackend, reply
 from tests.web.browser import PHONE, needs_chromium
 from tests.web.conftest import Opener, Starter
@@ -32,12 +33,32 @@ class TestTwoTabs:
         send(second.page, "From the second tab.")
         expect(second.page.locator("#notices")).to_contain_text("is answering another message")
         expect(second.page.locator("#message")).to_have_value("From the second tab.")
+        # It follows what the first tab sent.
+        expect(second.page.locator("#live")).to_contain_text("One moment.")
         backend.gate.set()
         for page in (first, second.page):
             expect(page.locator("#log")).to_contain_text("And here is the rest.")
         second.page.locator("#message").press("Enter")
         expect(second.page.locator("#log article")).to_have_count(2)
         assert [turn["message"] for turn in site.turns(timeline)] == ["From the first tab.", "From the second tab."]
+
+    def test_a_turn_that_ends_before_it_can_be_followed_is_shown(self, serve: Starter, visit: Opener) -> None:
+        site = serve(backend := GatedBackend())
+        address = f"{site.url}#{(timeline := site.timeline())}"
+        send(visit(address).page, "From the first tab.")
+        assert backend.started.wait(PATIENCE)
+
+        def too_late(route: Route) -> None:
+            backend.gate.set()
+            until(lambda: site.http.get(f"/api/v1/timelines/{timeline}").json()["running"] is None)
+            route.continue_()
+
+        second = visit(address, prepare=lambda context: context.route("**/messages/running", too_late))
+        second.expect("404")
+        expect(second.page.locator("#log article")).to_have_count(1)
+        expect(second.page.locator("#log")).to_contain_text("And here is the rest.")
+        expect(second.page.locator("#notices")).to_be_empty()
+        assert any("404" in problem for problem in second.problems), "it was not too late"
 
     def test_a_round_that_was_answered_again_elsewhere(self, serve: Starter, visit: Opener) -> None:
         site = serve(ScriptedBackend([reply("First."), reply("Second."), reply("Third.")]))

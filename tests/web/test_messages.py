@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from arpm.generation.base import GenerationError
 from arpm.stages import STAGES
 from arpm.web import sse
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.support import ScriptedBackend, reply
 from tests.web.support import Events, GatedBackend, Site, error_in, error_of, events, last, serving
 
@@ -151,7 +150,7 @@ class TestADroppedConnection:
             with site.http.stream("POST", path, json={"message": "Remember this."}) as response:
                 assert any(line.startswith("event: text") for line in response.iter_lines())
             backend.gate.set()
-            _until(lambda: [turn["kind"] for turn in site.turns(timeline)] == ["turn"])
+            until(lambda: [turn["kind"] for turn in site.turns(timeline)] == ["turn"])
             assert site.http.get(f"/api/v1/timelines/{timeline}/memories").json()["count"] == 1
 
     def test_its_place_among_the_streams_is_free_again(self, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +167,7 @@ class TestADroppedConnection:
                 error_of(site.http.get(f"{path}/running"), 503, "busy")
                 assert site.http.get("/healthz").status_code == 200
             backend.gate.set()
-            _until(lambda: site.http.post(path, json={"message": "Again."}).status_code == 200)
+            until(lambda: site.http.post(path, json={"message": "Again."}).status_code == 200)
 
     def test_a_retry_under_the_same_key_is_not_sent_twice(self, logs: Path) -> None:
         with serving(logs, backend := GatedBackend()) as site:
@@ -214,11 +213,3 @@ class _Sending:
     def result(self) -> Events:
         self._thread.join(PATIENCE)
         return self._happened[0]
-
-
-def _until(holds: object, seconds: float = PATIENCE) -> None:
-    assert callable(holds)
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)
