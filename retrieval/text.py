@@ -19,13 +19,14 @@ _LETTER = re.compile(r"[^\W\d_]")
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 # A sentence ends after 。！？；… and after ! ? before a CJK character; after . ! ? before white space, unless it is an
-# abbreviation's or the sentence goes on in lower case behind a closing quote; and at a line's end. Closing quotes and
-# brackets belong to it. Possessive quantifiers: a megabyte of dots takes linear time.
+# abbreviation's or the sentence goes on in lower case behind a closing quote or initials ("P.S."); and at a line's end.
+# Closing quotes and brackets belong to it. Possessive quantifiers: a megabyte of dots takes linear time.
 _CLOSING = "”’\"'」』）)\\]"
 _BORDER = re.compile(
     rf"""[。！？；…][。！？；…!?.]*[{_CLOSING}]*
     |(?<![.!?])[!?]++[{_CLOSING}]*+(?=[{CJK}])
-    |(?<![.!?])(?<!\b(?:Mr|Ms|Dr|St|vs))(?<!\bMrs)(?<!\bProf)(?<!\be\.g)(?<!\bi\.e)[.!?]++
+    |(?<![.!?])(?<!\b(?:Mr|Ms|Dr|St|vs))(?<!\bMrs)(?<!\bProf)(?<!\be\.g)(?<!\bi\.e)
+        (?!(?<=\b[A-Za-z]\.[A-Za-z])\.\s+[a-z])[.!?]++
         (?:(?=\s)|[{_CLOSING}]++(?=\s+[^\sa-z]|\s*\Z))
     |\n+""",
     re.VERBOSE,

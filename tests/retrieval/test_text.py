@@ -57,6 +57,7 @@ class TestSentences:
             ("Really?! Yes...", ["Really?!", "Yes..."]),
             ("first line\nsecond line\n\nthird", ["first line", "second line", "third"]),
             ("windows\r\nlines", ["windows", "lines"]),
+            ("She lives in the U.S. He does not.", ["She lives in the U.S.", "He does not."]),
             ("  spaced out.  \t Yes.  ", ["spaced out.", "Yes."]),
         ],
     )
@@ -70,6 +71,8 @@ class TestSentences:
             "See http://example.org/?a=1&b!c for more",
             "Ask Dr. Smith, Mrs. Jones or Prof. Li about it",
             "Some fruit, e.g. apples, is red",
+            "Add a postscript starting with P.S. at the end",
+            "We met at 9 a.m. on the U.S. border",
             'He said "Go!" and left',
             "没有句号的一句话",
         ],
