@@ -1,9 +1,10 @@
 """The instruction recogniser and the importance classifier on messages that nothing was trained on.
 
-Sets are reported apart. Development: messages that were looked at and by which things were chosen. Held out:
-messages by another hand and the public inputs (IFEval, MT-Eval), named by key; their labels were given by reading, and
-which of them go wrong is never told. Held out 1 and 2: messages of the same kind that earlier recognisers were measured
-on, and whose totals were known when this one was made. docs/instructions.md says by which rule labels were given.
+Sets are reported apart. Development: messages that were looked at and by which things were chosen, prompts in the
+manner of benchmarks by another hand, and the half of IFEval whose errors were read. Held out: messages by another hand
+and the other public inputs (IFEval, MT-Eval), named by key; their labels were given by reading, and which of them go
+wrong is never told. Held out 1, 2 and 4: messages of the same kind that earlier recognisers were measured on, and whose
+totals were known when this one was made. docs/instructions.md says by which rule labels were given.
 """
 
 from __future__ import annotations
@@ -24,9 +25,19 @@ from governance.instructions import Recognised, recognise
 from retrieval.embedding import load_embedder
 from retrieval.embedding.base import Embedder
 
-DEVELOPMENT = {"development": FOLDER / "test.tsv", "development 2": FOLDER / "test_2.tsv"}
-HELD_OUT = FOLDER / "held_out_4.tsv"
-BEFORE = {"held out 1": FOLDER / "held_out.tsv", "held out 2": FOLDER / "held_out_2.tsv"}
+DEVELOPMENT = {
+    "development": FOLDER / "test.tsv",
+    "development 2": FOLDER / "test_2.tsv",
+    "development, prompts": FOLDER / "test_prompts.tsv",
+}
+HELD_OUT = FOLDER / "held_out_5.tsv"
+BEFORE = {
+    "held out 1": FOLDER / "held_out.tsv",
+    "held out 2": FOLDER / "held_out_2.tsv",
+    "held out 4": FOLDER / "held_out_4.tsv",
+}
+# The half of IFEval that was read: what went wrong in it belongs to development.
+READ = "ifeval, read"
 # A message is timed so often, and the middle time counts: others use the processor too.
 _TIMES = 3
 _LIMIT = 10.0
@@ -46,7 +57,7 @@ def run(quick: bool) -> dict[str, Any]:
     """Recognise every input with the rules alone and with the classifier; time each; judge the importance set."""
     embedder = load_embedder("e5")
     step = 20 if quick else 1
-    development = list(development_inputs())[::step]
+    development = [*development_inputs(), *(item for item in public_inputs() if item.source == READ)][::step]
     said, _ = judged(development, embedder)
     pairs = zip(development, said, strict=True)
     result: dict[str, Any] = {
@@ -66,7 +77,7 @@ def run(quick: bool) -> dict[str, Any]:
             before = list(_own(path, name))
             result["tables"] += tables(name, before, judged(before, embedder)[0])
             result["inputs"][name] = len(before)
-        held_out = [*held_out_inputs(), *public_inputs()]
+        held_out = [*held_out_inputs(), *(item for item in public_inputs() if item.source != READ)]
         said, times = judged(held_out, embedder)
         scores = _scores(held_out, said)
         result["tables"] += tables("held out", held_out, said)
@@ -174,7 +185,7 @@ def public_inputs() -> Iterator[Input]:
     for source, known in texts.items():
         for label in ("add", "none"):
             for key in labels[source][label]:
-                yield Input(source, str(key), known[key], label)
+                yield Input(READ if source == "ifeval" and key % 2 == 0 else source, str(key), known[key], label)
 
 
 def _lines(folder: str, name: str) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +44,15 @@ from retrieval.text import has_cjk
 
 KINDS = tuple(recogniser.NAMES)
 ASKING = (*recogniser.STANDING, "takeback", "change")
-SEED = 20261130
+SEED = 20261201
 # Of twelve: six take half the time, and no more goes wrong (docs/decisions/0013).
 LAYERS = 6
 RANK = 16
 # Kinds shade into one another, and no writer is always right.
 SMOOTHING = 0.05
+# What a whole window loses counts so much beside what its sentences lose on the average: of many that ask nothing it is
+# the one that looks most like asking that raises a false alarm.
+WINDOWS = 0.5
 # What peft multiplies the product of the factors by: its alpha over the rank.
 SCALE = 2.0
 EPOCHS = 4
@@ -61,7 +64,7 @@ _WARM_UP = 0.06
 _IN_TALK = 0.25
 _MOST_TALK = 4
 # So many tokens of a message are trained on together, a little more than are read at once: more company teaches more.
-_PART = 91
+_PART = 72
 # Of a message that is longer by chance what is read at a glance, as in use, or all of it in parts.
 _AT_A_GLANCE = 0.5
 # The packaged matrices of a layer by the names they have in transformers.
@@ -82,6 +85,7 @@ class Judged:
 
     texts: tuple[str, ...]
     kinds: tuple[str | None, ...]
+    source: str = ""
 
 
 def judged(example: Example) -> Judged:
@@ -126,11 +130,12 @@ def example_sets() -> Examples:
         (kept if example.dev else slotted).append(judged(example))
     for path in others:
         for place, example in enumerate(read_examples(path, 1)):
-            (kept if place % _KEPT_BACK == 0 else whole).append(judged(example))
-    for texts, nothing in everyday_messages():
-        places = classified(texts)
-        kinds = tuple("" if nothing[place] else None for place in places)
-        whole.append(Judged(tuple(texts[place] for place in places), kinds))
+            part = kept if place % _KEPT_BACK == 0 else whole
+            part.append(replace(judged(example), source=path.stem))
+    for said in everyday_messages():
+        places = classified(said.texts)
+        kinds = tuple("" if said.nothing[place] else None for place in places)
+        whole.append(Judged(tuple(said.texts[place] for place in places), kinds))
     return Examples(*([message for message in part if message.texts] for part in (slotted, whole, kept)))
 
 
@@ -220,7 +225,7 @@ def train(examples: Examples, inputs: E5Inputs, likely: Likely, seed: int = SEED
     for number, batches in enumerate(epochs, 1):
         losses = []
         for batch in batches:
-            loss = _loss(tagger(*_tensors(batch, inputs)), [kind for row in batch for kind in row.kinds])
+            loss = loss_of(tagger(*_tensors(batch, inputs)), [row.kinds for row in batch])
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(learnt, 1.0)
@@ -239,8 +244,8 @@ Likely = Callable[[Sequence[list[int]]], Floats]
 def everyday_talk() -> Talk:
     """Sentences that ask for nothing, neighbours as they were said, by whether they are Chinese."""
     found: Talk = {False: [], True: []}
-    for texts, nothing in everyday_messages():
-        for text, sure in zip(texts, nothing, strict=True):
+    for said in everyday_messages():
+        for text, sure in zip(said.texts, said.nothing, strict=True):
             if text and sure:
                 found[has_cjk(text)].append(text)
     return found
@@ -320,18 +325,42 @@ def _tensors(batch: Sequence[_Row], inputs: E5Inputs) -> tuple[torch.Tensor, tor
 
 
 _QUIET = torch.tensor([kind not in ASKING for kind in KINDS])
+_STANDING = torch.tensor([kind in recogniser.STANDING for kind in KINDS])
 
 
-def _loss(scores: torch.Tensor, kinds: Sequence[str | None]) -> torch.Tensor:
-    """Mean cross-entropy: of the kind, a little smoothed, or of asking nothing where that is all that is known."""
+def loss_of(scores: torch.Tensor, windows: Sequence[tuple[str | None, ...]]) -> torch.Tensor:
+    """What the scores (sentences, kinds) of some windows lose on the kinds of their sentences, and on the windows."""
     logs = torch.log_softmax(scores, 1)
+    return _sentence_loss(logs, [kind for kinds in windows for kind in kinds]) + WINDOWS * _window_loss(logs, windows)
+
+
+def _sentence_loss(logs: torch.Tensor, kinds: Sequence[str | None]) -> torch.Tensor:
+    """Mean cross-entropy: of the kind, a little smoothed, or of asking nothing where that is all that is known."""
     losses = []
     for row, kind in zip(logs, kinds, strict=True):
         if kind == "":
             losses.append(-torch.logsumexp(row[_QUIET], 0))
         elif kind is not None:
             losses.append(-(1 - SMOOTHING) * row[KINDS.index(kind)] - SMOOTHING * row.mean())
-    return torch.stack(losses).mean() if losses else scores.sum() * 0
+    return _mean(losses, logs)
+
+
+def _window_loss(logs: torch.Tensor, windows: Sequence[tuple[str | None, ...]]) -> torch.Tensor:
+    """Mean cross-entropy of "here stands an instruction", by the sentence that looks most like one, as it is used."""
+    yes, no = (torch.logsumexp(logs[:, mask], 1) for mask in (_STANDING, ~_STANDING))
+    losses, place = [], 0
+    for kinds in windows:
+        own = slice(place, place := place + len(kinds))
+        if any(kind in recogniser.STANDING for kind in kinds):
+            losses.append(-yes[own].max())
+        elif None not in kinds:
+            losses.append(-no[own].min())
+    return _mean(losses, logs)
+
+
+def _mean(losses: Sequence[torch.Tensor], logs: torch.Tensor) -> torch.Tensor:
+    # Of nothing zero, with a gradient.
+    return torch.stack(list(losses)).mean() if losses else logs.sum() * 0
 
 
 # -- what is written -------------------------------------------------------------------------------------------------
@@ -370,20 +399,22 @@ def _threshold(held: recogniser.Weights, kept_back: Sequence[Judged]) -> float:
     standing = np.isin(KINDS, recogniser.STANDING)
     # What takes back or changes is neither an instruction nor to be left alone.
     own = [
-        (message.texts, any(kind in recogniser.STANDING for kind in message.kinds))
+        (message.source, message.texts, any(kind in recogniser.STANDING for kind in message.kinds))
         for message in kept_back
         if not {"takeback", "change"} & set(message.kinds)
     ]
     inputs = [item for item in development_inputs() if item.label != "retire"]
-    own += [(_texts(item.message), item.label == "add") for item in inputs]
-    talk = [texts for texts, nothing in everyday_messages(kept_back=True) if texts and all(nothing)]
+    own += [(item.source, _texts(item.message), item.label == "add") for item in inputs]
+    everyday = everyday_messages(kept_back=True)
+    talk = [(said.speaker, said.texts, False) for said in everyday if said.texts and all(said.nothing)]
+    groups, messages, asks = zip(*own, *talk, strict=True)
     encoder = AdaptedE5(held.adapter, held.layers)
-    read = [recogniser.probabilities(encoder, held, texts)[1] for texts in [*(texts for texts, _ in own), *talk]]
+    read = [recogniser.probabilities(encoder, held, texts)[1] for texts in messages]
     said = np.array([probabilities[:, standing].sum(axis=1).max() for probabilities in read])
-    true = np.array([asks for _, asks in own] + [False] * len(talk))
+    true = np.array(asks)
     talks = np.arange(len(said)) >= len(own)
     weights = np.select([true, talks], [1 / true.sum(), 8 / talks.sum()], 1 / (~true & ~talks).sum())
-    threshold = lowest_threshold(said, true, weights)
+    threshold = lowest_threshold(said, true, weights, groups)
     print(f"  chosen on {len(own)} messages kept back and of development, and {len(talk)} of everyday talk")
     return threshold
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from governance.softmax import Floats
@@ -18,7 +20,9 @@ def f_scores(said: Floats, true: Floats, weights: Floats, beta: float) -> Floats
     yes = said[None] >= THRESHOLDS[:, None]
     hits = (yes & true) @ weights
     found = (1 + beta**2) * hits
-    scores: Floats = found / (found + beta**2 * ((~yes & true) @ weights) + (yes & ~true) @ weights)
+    whole = found + beta**2 * ((~yes & true) @ weights) + (yes & ~true) @ weights
+    # Nothing to find and nothing found is no merit: a draw may hold nobody who asks.
+    scores: Floats = np.divide(found, whole, out=np.zeros_like(found), where=whole > 0)
     return scores
 
 
@@ -37,20 +41,25 @@ def threshold_of(said: Floats, true: Floats) -> float:
     return threshold
 
 
-def lowest_threshold(said: Floats, true: Floats, weights: Floats) -> float:
+def lowest_threshold(said: Floats, true: Floats, weights: Floats, groups: Sequence[str]) -> float:
     """The lowest threshold whose F2 is within one standard error of the best: what examples cannot tell apart is chosen
-    so that less is missed. The error is that of the difference, by the bootstrap (Efron, 1979); the rule is CART's
-    (Breiman et al., 1984, section 3.4.3).
+    so that less is missed. The rule is CART's (Breiman et al., 1984, section 3.4.3).
+
+    The error is that of the difference, by the bootstrap (Efron, 1979) over `groups`: messages of one writer or speaker
+    are alike and no independent draws (Field and Welsh, "Bootstrapping clustered data", 2007).
     """
     scores = f_scores(said, true, weights, _BETA)
     best, draw = int(scores.argmax()), np.random.default_rng(_SEED)
-    drawn = (draw.integers(len(said), size=len(said)) for _ in range(_RESAMPLES))
+    names = np.array(groups)
+    members = [np.flatnonzero(names == name) for name in dict.fromkeys(groups)]
+    picked = (draw.integers(len(members), size=len(members)) for _ in range(_RESAMPLES))
+    drawn = (np.concatenate([members[group] for group in picks]) for picks in picked)
     resampled = np.array([f_scores(said[rows], true[rows], weights[rows], _BETA) for rows in drawn])
     errors = (resampled[:, [best]] - resampled).std(axis=0)
     place = int(np.argmax(scores[best] - scores <= errors))
     print(
-        f"  threshold {THRESHOLDS[place]:.2f}: F2 {scores[place]:.4f} ± {errors[place]:.4f} below the best, "
-        f"{scores[best]:.4f} at {THRESHOLDS[best]:.2f}",
+        f"  threshold {THRESHOLDS[place]:.2f}: F2 {scores[best] - scores[place]:.4f} ± {errors[place]:.4f} below the "
+        f"best, {scores[best]:.4f} at {THRESHOLDS[best]:.2f}",
         flush=True,
     )
     return float(THRESHOLDS[place])

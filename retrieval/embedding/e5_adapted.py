@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,9 @@ from retrieval.embedding.e5_inputs import LENGTH_STEP, E5Inputs, opened
 from retrieval.embedding.e5s1 import E5File
 
 # Nothing that is judged is said at such length.
-_SENTENCE_TOKENS = 60
-# With the marks of begin and end that is 80, which is read in under 10 ms on two slow cores (docs/decisions/0013).
-_WINDOW_TOKENS = 78
+_SENTENCE_TOKENS = 58
+# With the marks of begin and end that is 64, which is read in under 10 ms on two slow cores (docs/decisions/0015).
+_WINDOW_TOKENS = 62
 
 
 class AdaptedWeights:
@@ -59,13 +60,14 @@ def tokens_of(texts: Sequence[str], inputs: E5Inputs) -> list[list[int]]:
 
 def window_of(sentences: Sequence[list[int]], inputs: E5Inputs) -> Window:
     """A window of sentences by their ids, as long as they are."""
-    ids, spans = _start(inputs), list[tuple[int, int]]()
+    ids, spans = [*_start(inputs)], list[tuple[int, int]]()
     for tokens in sentences:
         spans.append((len(ids), len(ids) + len(tokens)))
-        ids = ids + tokens
+        ids += tokens
     return Window(ids, tuple(spans))
 
 
+@cache
 def _start(inputs: E5Inputs) -> list[int]:
     return inputs.token_ids([QUERY_PREFIX.strip()])[0]
 

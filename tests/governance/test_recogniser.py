@@ -7,10 +7,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 from benchmarks.examples import FOLDER, digest, marked, read_examples, recogniser_files
+from benchmarks.recogniser import BEFORE, DEVELOPMENT, HELD_OUT
 from governance import recogniser
 from governance.instructions import _told, recognise
 from governance.rule_rates import counts, probability_of
@@ -48,11 +50,11 @@ class TestWeights:
         folder = files("governance") / "weights"
         assert sum(len(entry.read_bytes()) for entry in folder.iterdir()) < 2_000_000
 
-    @pytest.mark.parametrize("name", ["test.tsv", "test_2.tsv", "held_out.tsv", "held_out_2.tsv", "held_out_4.tsv"])
-    def test_nothing_that_is_evaluated_is_among_the_examples(self, name: str) -> None:
-        read = [example for path in recogniser_files() for example in read_examples(path, 200)]
+    @pytest.mark.parametrize("path", [*DEVELOPMENT.values(), *BEFORE.values(), HELD_OUT], ids=lambda path: path.stem)
+    def test_nothing_that_is_evaluated_is_among_the_examples(self, path: Path) -> None:
+        read = [example for part in recogniser_files() for example in read_examples(part, 200)]
         trained = {marked(example.message)[0].casefold() for example in read}
-        lines = (FOLDER / name).read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8").splitlines()
         evaluated = {line.split("\t")[2].casefold() for line in lines if line and not line.startswith("#")}
         # Counted, so that a failure shows no message.
         assert len(evaluated) > 150 and len(trained & evaluated) == 0
@@ -220,7 +222,24 @@ class TestBadInput:
         monkeypatch.setattr(e5_adapted.AdaptedE5, "encode", counted)
         for message in ("We write to you in French. " * 500, "We never write to you " * 20 + ".", "好" * 499):
             recognise(message, e5)
-        assert 60 < read[0] < 80 and read[1:] == [60, 60]
+        assert 50 < read[0] < 62 and read[1:] == [58, 58]
+
+    def test_however_many_rules_are_doubted_it_is_read_once_more(
+        self, e5: Embedder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Bug class: a text in which many rules fired on words that only look alike took a reading for each of them."""
+        read, encode = list[int](), e5_adapted.AdaptedE5.encode
+
+        def counted(encoder: e5_adapted.AdaptedE5, sentences: Sequence[list[int]]) -> Vectors:
+            read.append(len(sentences))
+            return encode(encoder, sentences)
+
+        monkeypatch.setattr(e5_adapted.AdaptedE5, "encode", counted)
+        house_rules = " ".join(f"All visitors of house {n} have to sign in from now on." for n in (1, 2, 3))
+        assert recognise(f"We moved to Ghent. {house_rules}", e5) == []
+        assert read == [4, 3]
+        assert recognise("All visitors have to sign in from now on.", e5) == []
+        assert read == [4, 3, 1]
 
     def test_another_embedder_is_refused(self) -> None:
         with pytest.raises(ValueError, match="was trained on"):

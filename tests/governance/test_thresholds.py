@@ -27,5 +27,17 @@ def test_what_examples_cannot_tell_apart_is_chosen_low() -> None:
     few, many = nothing.copy(), nothing.copy()
     few[:6], many[:250] = 0.33, 0.33
     assert f_scores(np.concatenate([asks, few]), true, weights, 2.0).argmax() == list(THRESHOLDS).index(0.35)
-    assert lowest_threshold(np.concatenate([asks, few]), true, weights) == 0.2
-    assert lowest_threshold(np.concatenate([asks, many]), true, weights) == 0.35
+    apart = [str(place) for place in range(1000)]
+    assert lowest_threshold(np.concatenate([asks, few]), true, weights, apart) == 0.2
+    assert lowest_threshold(np.concatenate([asks, many]), true, weights, apart) == 0.35
+
+
+def test_the_messages_of_one_speaker_are_one_draw() -> None:
+    """Bug class: the slang of one speaker of three decided, as if his messages were so many people."""
+    chance = np.random.default_rng(2)
+    asks, nothing = chance.uniform(0.6, 1, 300), chance.uniform(0, 0.2, 700)
+    true, weights = np.array([True] * 300 + [False] * 700), np.ones(1000)
+    nothing[:70] = 0.33
+    said = np.concatenate([asks, nothing])
+    assert lowest_threshold(said, true, weights, [str(place) for place in range(1000)]) == 0.35
+    assert lowest_threshold(said, true, weights, [str(place // 100) for place in range(1000)]) == 0.2
