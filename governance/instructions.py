@@ -139,8 +139,8 @@ def classified(texts: Sequence[str]) -> list[int]:
     return [place for place in sorted(edges) if texts[place]]
 
 
-# A rule that fires on what the classifier, in its message and alone, thinks so unlikely to ask anything fires on words
-# that only look alike ("all visitors have to sign in from now on", "stop asking and show me").
+# A rule that fires on what the classifier thinks so unlikely to ask anything fires on words that only look alike ("all
+# visitors have to sign in from now on", "stop asking and show me").
 _VETO = 0.2
 # But a rule that the whole of a sentence has to match leaves nothing to doubt.
 _WHOLE = frozenset({"let us speak"})
@@ -157,38 +157,20 @@ _NO_ADD = 0.3
 
 def _classify(texts: Sequence[str], decided: list[_Decision | None], embedder: Embedder) -> None:
     """Fill in what the classifier says where no rule decided, and take back what it is sure that a rule mistook."""
-    readings = _read(texts, classified(texts), embedder)
-    doubted = [place for place, reading in readings.items() if _doubts(decided[place], reading)]
-    # Once more without the others, which talk the classifier out of much behind a long story.
-    apart = _read(texts, doubted, embedder) if len(doubted) < len(readings) else {}
-    for place, reading in readings.items():
-        if place in doubted and apart.get(place, reading).asks < _VETO:
-            decided[place] = None
-        else:
+    places = classified(texts)
+    for place, reading in zip(places, recogniser.read([texts[place] for place in places], embedder), strict=True):
+        if reading is not None:
             decided[place] = _weighed(decided[place], reading, texts[place])
 
 
-def _read(texts: Sequence[str], places: Sequence[int], embedder: Embedder) -> dict[int, recogniser.Reading]:
-    """What the sentences at these places are taken for, beside one another; without those that are passed over."""
-    found = zip(places, recogniser.read([texts[place] for place in places], embedder), strict=True)
-    return {place: reading for place, reading in found if reading is not None}
-
-
-def _doubts(decision: _Decision | None, reading: recogniser.Reading) -> bool:
-    """Whether the classifier thinks that a rule is mistaken, where it is asked at all."""
-    return decision is not None and not _stays(decision) and reading.asks < _VETO
-
-
-def _stays(decision: _Decision) -> bool:
-    return decision[0] == "refuse" or decision[1] in _WHOLE
-
-
 def _weighed(decision: _Decision | None, reading: recogniser.Reading, text: str) -> _Decision | None:
-    """What a rule that is not overruled and the classifier say together of one sentence."""
+    """What a rule and the classifier say together of one sentence."""
     if decision is None:
         return _told(reading, text)
-    if _stays(decision):
+    if decision[0] == "refuse" or decision[1] in _WHOLE:
         return decision
+    if reading.asks < _VETO:
+        return None
     if decision[0] == "add" and reading.kind == "takeback" and reading.standing < _NO_ADD:
         return "retire", None, round(reading.probability, 4), reading.reason, True
     if decision[0] in ("retire", "replace") and reading.standing >= _OR_ADD:

@@ -224,7 +224,7 @@ class TestBadInput:
             recognise(message, e5)
         assert 50 < read[0] < 62 and read[1:] == [58, 58]
 
-    def test_however_many_rules_are_doubted_it_is_read_once_more(
+    def test_however_many_rules_are_doubted_it_is_read_once(
         self, e5: Embedder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Bug class: a text in which many rules fired on words that only look alike took a reading for each of them."""
@@ -237,9 +237,7 @@ class TestBadInput:
         monkeypatch.setattr(e5_adapted.AdaptedE5, "encode", counted)
         house_rules = " ".join(f"All visitors of house {n} have to sign in from now on." for n in (1, 2, 3))
         assert recognise(f"We moved to Ghent. {house_rules}", e5) == []
-        assert read == [4, 3]
-        assert recognise("All visitors have to sign in from now on.", e5) == []
-        assert read == [4, 3, 1]
+        assert read == [4]
 
     def test_another_embedder_is_refused(self) -> None:
         with pytest.raises(ValueError, match="was trained on"):
