@@ -81,7 +81,10 @@ _NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The sentences of a message that are classified; of each its kind, "" (asks nothing) or None (unknown)."""
+    """The sentences of a message that are classified; of each its kind, "" (asks nothing) or None (unknown).
+
+    `source` is the file that it is from.
+    """
 
     texts: tuple[str, ...]
     kinds: tuple[str | None, ...]
