@@ -28,6 +28,19 @@ def e5() -> Embedder:
     return load_embedder("e5")
 
 
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """For each time that the encoder is run the tokens of each sentence it reads."""
+    found, encode = list[list[int]](), e5_adapted.AdaptedE5.encode
+
+    def counted(encoder: e5_adapted.AdaptedE5, sentences: Sequence[list[int]]) -> Vectors:
+        found.append([len(tokens) for tokens in sentences])
+        return encode(encoder, sentences)
+
+    monkeypatch.setattr(e5_adapted.AdaptedE5, "encode", counted)
+    return found
+
+
 class TestWeights:
     def test_importance_is_trained_on_the_examples_that_are_here_and_for_the_default_embedder(
         self, e5: Embedder
@@ -212,32 +225,17 @@ class TestBadInput:
         said.insert(place, asked)
         assert [one.text for one in recognise(" ".join(said), e5)] == [asked]
 
-    def test_so_much_of_a_message_is_read_and_no_more(self, e5: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-        read, encode = list[int](), e5_adapted.AdaptedE5.encode
-
-        def counted(encoder: e5_adapted.AdaptedE5, sentences: Sequence[list[int]]) -> Vectors:
-            read.append(sum(map(len, sentences)))
-            return encode(encoder, sentences)
-
-        monkeypatch.setattr(e5_adapted.AdaptedE5, "encode", counted)
+    def test_so_much_of_a_message_is_read_and_no_more(self, e5: Embedder, read: list[list[int]]) -> None:
         for message in ("We write to you in French. " * 500, "We never write to you " * 20 + ".", "好" * 499):
             recognise(message, e5)
-        assert 50 < read[0] < 62 and read[1:] == [58, 58]
+        tokens = [sum(lengths) for lengths in read]
+        assert 50 < tokens[0] < 62 and tokens[1:] == [58, 58]
 
-    def test_however_many_rules_are_doubted_it_is_read_once(
-        self, e5: Embedder, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_however_many_rules_are_doubted_it_is_read_once(self, e5: Embedder, read: list[list[int]]) -> None:
         """Bug class: a text in which many rules fired on words that only look alike took a reading for each of them."""
-        read, encode = list[int](), e5_adapted.AdaptedE5.encode
-
-        def counted(encoder: e5_adapted.AdaptedE5, sentences: Sequence[list[int]]) -> Vectors:
-            read.append(len(sentences))
-            return encode(encoder, sentences)
-
-        monkeypatch.setattr(e5_adapted.AdaptedE5, "encode", counted)
         house_rules = " ".join(f"All visitors of house {n} have to sign in from now on." for n in (1, 2, 3))
         assert recognise(f"We moved to Ghent. {house_rules}", e5) == []
-        assert read == [4]
+        assert [len(sentences) for sentences in read] == [4]
 
     def test_another_embedder_is_refused(self) -> None:
         with pytest.raises(ValueError, match="was trained on"):
