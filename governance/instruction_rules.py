@@ -11,20 +11,37 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from governance.adherence.languages import ANY_NAME
+from governance.needed_words import Words, folded, has_any, needed
 from governance.written_chinese import as_read
 
-Rules = tuple[tuple[str, re.Pattern[str]], ...]
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A name, a pattern, and words without which it finds nothing (None: not known)."""
+
+    name: str
+    pattern: re.Pattern[str]
+    words: Words | None
+
+
+Rules = tuple[Rule, ...]
 
 
 def _rules(*pairs: tuple[str, str]) -> Rules:
-    return tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in pairs)
+    patterns = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in pairs]
+    return tuple(Rule(name, pattern, needed(pattern)) for name, pattern in patterns)
 
 
 def first_match(rules: Rules, sentence: str) -> str | None:
     """The name of the first rule that fires on `sentence`."""
-    return next((name for name, pattern in rules if pattern.search(sentence)), None)
+    text = folded(sentence)
+    for rule in rules:
+        if has_any(text, rule.words) and rule.pattern.search(sentence):
+            return rule.name
+    return None
 
 
 def _either(words: Iterable[str]) -> str:

@@ -31,6 +31,8 @@ _BORDER = re.compile(
     |\n+""",
     re.VERBOSE,
 )
+# Every border begins with one of these, and a set of characters is found twenty times as fast.
+_MAY_END = re.compile("[。！？；….!?\n]")
 
 
 class Span(NamedTuple):
@@ -58,10 +60,16 @@ def has_cjk(text: str) -> bool:
 
 def sentences(text: str) -> Iterator[Span]:
     """The spans of the sentences of `text` in order, without surrounding white space; blank ones are left out."""
-    start = 0
-    for border in _BORDER.finditer(text):
-        yield from _stripped(text, start, border.end())
-        start = border.end()
+    start = at = 0
+    while found := _MAY_END.search(text, at):
+        if border := _BORDER.match(text, found.start()):
+            yield from _stripped(text, start, border.end())
+            start = at = border.end()
+        else:
+            # Of several of . ! ? it is the first that may begin a border.
+            at = found.end()
+            while text[at : at + 1] in (".", "!", "?"):
+                at += 1
     yield from _stripped(text, start, len(text))
 
 

@@ -58,8 +58,11 @@ class E5Inputs:
         for place, tokens in enumerate(sentences):
             if tokens:
                 own = words[at : at + len(tokens)]
-                found[place] = own.mean(axis=0), own.max(axis=0)
+                # The methods of arrays take twice as long on so few rows.
+                np.add.reduce(own, axis=0, out=found[place, 0])
+                np.maximum.reduce(own, axis=0, out=found[place, 1])
             at += len(tokens)
+        found[:, 0] /= np.maximum([len(tokens) for tokens in sentences], 1)[:, None]
         return found.reshape(len(sentences), -1)
 
     def words(self, ids: NDArray[np.integer]) -> NDArray[np.float32]:

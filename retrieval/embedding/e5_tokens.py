@@ -23,6 +23,8 @@ class E5Tokenizer:
 
     def __init__(self, vocabulary: E5Vocabulary) -> None:
         self._character_map = vocabulary.character_map
+        # What is nothing but ASCII that prints has nothing to compose, and usually nothing to map.
+        self._ascii_stays = not any(code in self._character_map for code in range(ord(" "), ord("~") + 1))
         pieces = list(zip(_unforgeable(vocabulary), vocabulary.scores, strict=True))
         self._tokenizer = Tokenizer(models.Unigram(pieces, vocabulary.unknown, False))
         self._tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(_METASPACE, "always")
@@ -38,6 +40,8 @@ class E5Tokenizer:
         Composing first matters: the map goes by single code points, so a decomposed é (as file names on a Mac
         have) or decomposed Hangul would otherwise become pieces that the model never saw.
         """
+        if self._ascii_stays and text.isascii() and text.isprintable():
+            return _SPACES.sub(" ", text)
         composed = unicodedata.normalize("NFC", usable(text))
         return _SPACES.sub(" ", composed.translate(self._character_map))
 
