@@ -1,9 +1,10 @@
 """Train the recogniser: a LoRA adapter on the default embedder's lower layers, a linear layer over kinds of sentence.
 
-Whole messages go through the encoder as they do in use, long ones in parts. A sentence that the examples give a kind
-counts by that kind; one beside it counts as asking nothing, of whichever kind. What is worth reading at a glance is a
-logistic regression on the same sentences. Deterministic for one machine and its libraries: the same examples give the
-same weights. Writes what `governance.recogniser` reads.
+First on these layers as they are, then on ever fewer of their heads and neurons, those that matter most for this
+(`pruning`), each time from where the last training ended. Whole messages go through the encoder as they do in use, long
+ones in parts. A sentence that the examples give a kind counts by that kind; one beside it counts as asking nothing, of
+whichever kind. What is worth reading at a glance is a logistic regression on the same sentences. Deterministic for one
+machine and its libraries: the same examples give the same weights. Writes what `governance.recogniser` reads.
 
 Source: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2022.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,15 +29,16 @@ from transformers import BertConfig, BertModel
 
 from benchmarks.everyday import everyday_messages
 from benchmarks.examples import Example, digest, marked, read_examples, recogniser_files
+from benchmarks.pruning import Importance, left, multiplications, taylor
 from benchmarks.recogniser import development_inputs
 from benchmarks.thresholds import lowest_threshold
 from governance import recogniser
 from governance.instructions import by_rule, classified, sentences_of
 from governance.rule_rates import RATES
 from governance.softmax import Floats, Softmax
-from retrieval.embedding.adapter import Adapter
+from retrieval.embedding.adapter import Adapter, Kept
 from retrieval.embedding.e5 import packaged_model
-from retrieval.embedding.e5_adapted import AdaptedE5, Window, tokens_of, window_of
+from retrieval.embedding.e5_adapted import AdaptedE5, AdaptedWeights, Window, tokens_of, window_of
 from retrieval.embedding.e5_inputs import E5Inputs, opened
 from retrieval.embedding.e5s1 import E5File
 from retrieval.embedding.openvino_runtime import openvino_installed
@@ -47,6 +49,11 @@ ASKING = (*recogniser.STANDING, "takeback", "change")
 SEED = 20261201
 # Of twelve: six take half the time, and no more goes wrong (docs/decisions/0013).
 LAYERS = 6
+# And of their heads and neurons those that matter for this, at such shares of the multiplications one after the other,
+# behind each of which it is trained on for so many epochs (docs/decisions/0016).
+SHARES = ((0.4, 4), (0.28, 3))
+# So many batches tell which these are.
+_LOOKED_AT = 220
 RANK = 16
 # Kinds shade into one another, and no writer is always right.
 SMOOTHING = 0.05
@@ -76,6 +83,8 @@ _MATRICES = {
     "fi": "intermediate.dense",
     "fo": "output.dense",
 }
+# What reads heads and neurons.
+_BEHIND = ("ao", "fo")
 _NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
 
 
@@ -146,20 +155,33 @@ def example_sets() -> Examples:
 
 
 class Tagger(nn.Module):
-    """The encoder with an adapter on every matrix, and the linear layer. Dropout only while it is trained."""
+    """What is left of the encoder with an adapter on every matrix, and the linear layer.
 
-    def __init__(self, file: E5File) -> None:
+    Of the packaged numbers the biases behind heads and neurons are trained too: what was left out had a mean. Dropout
+    only while it is trained.
+    """
+
+    def __init__(self, file: E5File, layers: Sequence[Kept]) -> None:
         super().__init__()
+        self.kept = tuple(layers)
         self.encoder = inject_adapter_in_model(
             LoraConfig(r=RANK, lora_alpha=int(SCALE * RANK), target_modules=r".*\.(query|key|value|dense)"),
-            bert(file, LAYERS),
+            bert(file, self.kept),
         )
+        for number in range(len(self.kept)):
+            for part in _BEHIND:
+                self.part(number, part).base_layer.bias.requires_grad_(True)
         self.drop = nn.Dropout(0.1)
         self.out = nn.Linear(file.shape.hidden, len(KINDS))
 
+    def part(self, layer: int, part: str) -> Any:
+        """The adapted matrix by its packaged name."""
+        return self.encoder.encoder.layer[layer].get_submodule(_MATRICES[part])
+
     def forward(self, embedded: torch.Tensor, mask: torch.Tensor, pool: torch.Tensor) -> torch.Tensor:
         """Scores of shape (sentences, kinds); `pool` (sentences, rows * tokens) averages each sentence's tokens."""
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        # A processor that does not know bfloat16 takes twenty times as long with it.
+        with torch.autocast("cpu", torch.bfloat16, enabled=torch.cpu.get_capabilities().get("avx512_bf16", False)):
             states = self._states(embedded, mask)
         pooled = pool @ states.float().reshape(-1, states.shape[-1])
         return self.out(self.drop(pooled))  # type: ignore[no-any-return]
@@ -173,13 +195,13 @@ class Tagger(nn.Module):
         return hidden
 
 
-def bert(file: E5File, layers: int) -> BertModel:
-    """The packaged model's lowest layers in transformers, frozen, without its words (they come embedded)."""
-    shape = file.shape
+def bert(file: E5File, layers: Sequence[Kept]) -> BertModel:
+    """What is left of the packaged model's lowest layers in transformers, frozen; words come embedded."""
+    shape, packaged = file.shape, AdaptedWeights(file, Adapter(tuple(layers)))
     config = BertConfig(
         vocab_size=1,
         hidden_size=shape.hidden,
-        num_hidden_layers=layers,
+        num_hidden_layers=len(layers),
         num_attention_heads=shape.heads,
         intermediate_size=shape.feed_forward,
         max_position_embeddings=1,
@@ -191,16 +213,31 @@ def bert(file: E5File, layers: int) -> BertModel:
     )
     model = BertModel(config, add_pooling_layer=False)
     tensors = {"embeddings.LayerNorm.weight": "emb.ln.w", "embeddings.LayerNorm.bias": "emb.ln.b"}
-    for layer in range(layers):
+    for number, layer in enumerate(model.encoder.layer):
+        heads, neurons = packaged.widths(number)
+        _narrow(layer, shape.hidden, heads * shape.head_size, neurons)
         for short, long in {**_MATRICES, **_NORMS}.items():
             for end, part in (("w", "weight"), ("b", "bias")):
-                tensors[f"encoder.layer.{layer}.{long}.{part}"] = f"l{layer}.{short}.{end}"
+                tensors[f"encoder.layer.{number}.{long}.{part}"] = f"l{number}.{short}.{end}"
     own = model.state_dict()
     for name, packed in tensors.items():
         size = own[name].shape
-        values = file.matrix(packed, size[0]) if len(size) == 2 else file.floats(packed)
+        values = packaged.matrix(packed, size[0]) if len(size) == 2 else packaged.floats(packed)
         own[name].copy_(torch.from_numpy(np.array(values)).reshape(size))
     return model.requires_grad_(False)
+
+
+def _narrow(layer: Any, hidden: int, attention: int, neurons: int) -> None:
+    """Give a layer matrices for what is left of it; how many heads there are its attention tells by their size."""
+    own = layer.attention.self
+    own.query, own.key, own.value = (nn.Linear(hidden, attention) for _ in range(3))
+    layer.attention.output.dense = nn.Linear(attention, hidden)
+    layer.intermediate.dense, layer.output.dense = nn.Linear(hidden, neurons), nn.Linear(neurons, hidden)
+
+
+def whole(file: E5File) -> tuple[Kept, ...]:
+    """All of the lowest layers."""
+    return (Kept.whole(file.shape.heads, file.shape.feed_forward),) * LAYERS
 
 
 # -- training --------------------------------------------------------------------------------------------------------
@@ -214,18 +251,16 @@ class _Row:
     kinds: tuple[str | None, ...]
 
 
-def train(examples: Examples, inputs: E5Inputs, likely: Likely, seed: int = SEED) -> Tagger:
-    """A tagger trained on whole messages in every epoch, and on half of the slotted ones, drawn anew each time."""
+def train(tagger: Tagger, examples: Examples, inputs: E5Inputs, likely: Likely, number: int, seed: int) -> None:
+    """Train so many epochs on whole messages and, drawn anew for each, half of the slotted ones."""
     torch.manual_seed(seed)
-    chance = random.Random(seed)
-    talk = everyday_talk()
-    epochs = [_batches(_drawn(examples, talk, inputs, likely, chance), chance) for _ in range(EPOCHS)]
-    tagger = Tagger(inputs.file).train()
+    epochs = list(_epochs(examples, inputs, likely, number, seed))
+    tagger.train()
     learnt = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(learnt, lr=RATE, weight_decay=0.01)
     steps = sum(map(len, epochs))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step / steps))
-    for number, batches in enumerate(epochs, 1):
+    for epoch, batches in enumerate(epochs, 1):
         losses = []
         for batch in batches:
             loss = loss_of(tagger(*_tensors(batch, inputs)), [row.kinds for row in batch])
@@ -235,8 +270,86 @@ def train(examples: Examples, inputs: E5Inputs, likely: Likely, seed: int = SEED
             optimiser.step()
             schedule.step()
             losses.append(loss.item())
-        print(f"  epoch {number} of {EPOCHS}: loss {np.mean(losses):.4f}", flush=True)
-    return tagger.eval()
+        print(f"  epoch {epoch} of {number}: loss {np.mean(losses):.4f}", flush=True)
+    tagger.eval()
+
+
+def _epochs(examples: Examples, inputs: E5Inputs, likely: Likely, epochs: int, seed: int) -> Iterator[list[list[_Row]]]:
+    chance, talk = random.Random(seed), everyday_talk()
+    for _ in range(epochs):
+        yield _batches(_drawn(examples, talk, inputs, likely, chance), chance)
+
+
+def pruned(tagger: Tagger, examples: Examples, inputs: E5Inputs, likely: Likely, share: float) -> Tagger:
+    """A tagger with those heads and neurons of another that matter most, as that one had learnt them.
+
+    They take such a share of the multiplications of the whole. What is left out has its mean added to the bias behind.
+    """
+    shape = inputs.file.shape
+    sizes = shape.hidden, shape.head_size
+    (batches,) = _epochs(examples, inputs, likely, 1, SEED)
+    importance, means = _importance(tagger, batches[:_LOOKED_AT], inputs)
+    chosen = left(importance, *sizes, share * multiplications(whole(inputs.file), *sizes))
+    layers = [had.among(kept) for had, kept in zip(tagger.kept, chosen, strict=True)]
+    print(
+        "  left of each layer (heads, neurons):", *((len(kept.heads), len(kept.neurons)) for kept in layers), flush=True
+    )
+    found = Tagger(inputs.file, layers)
+    with torch.no_grad():
+        found.out.load_state_dict(tagger.out.state_dict())
+        for number, kept in enumerate(chosen):
+            for part in _MATRICES:
+                before, own = tagger.part(number, part), found.part(number, part)
+                rows, columns = kept.rows(part, shape.head_size), kept.columns(part, shape.head_size)
+                own.lora_A["default"].weight.copy_(before.lora_A["default"].weight[:, columns])
+                own.lora_B["default"].weight.copy_(before.lora_B["default"].weight[rows])
+                if part in _BEHIND:
+                    without = means[number, part].clone()
+                    without[columns] = 0
+                    matrix = before.base_layer.weight + before.get_delta_weight("default")
+                    own.base_layer.bias.copy_(before.base_layer.bias + matrix @ without)
+    return found
+
+
+def _importance(
+    tagger: Tagger, batches: Sequence[Sequence[_Row]], inputs: E5Inputs
+) -> tuple[Importance, dict[tuple[int, str], torch.Tensor]]:
+    """What each head and neuron is worth for the loss on some batches, and the mean of what comes from them."""
+    seen, hooks = dict[tuple[int, str], torch.Tensor](), []
+    for number in range(len(tagger.kept)):
+        for part in _BEHIND:
+
+            def keep(_module: nn.Module, given: Any, place: tuple[int, str] = (number, part)) -> None:
+                given[0].retain_grad()
+                seen[place] = given[0]
+
+            hooks.append(tagger.part(number, part).register_forward_pre_hook(keep))
+    terms, slopes, sums = (defaultdict[tuple[int, str], list[torch.Tensor]](list) for _ in range(3))
+    tokens = 0
+    tagger.eval()
+    for batch in batches:
+        embedded, mask, pool = _tensors(batch, inputs)
+        loss_of(tagger(embedded, mask, pool), [row.kinds for row in batch]).backward()
+        tokens += int(mask.sum())
+        for place, given in seen.items():
+            assert given.grad is not None
+            activation, gradient = given.detach().float(), given.grad.float()
+            terms[place].append((activation * gradient).sum(1))
+            slopes[place].append(gradient.sum(1))
+            sums[place].append((activation * mask[..., None]).sum((0, 1)))
+    for hook in hooks:
+        hook.remove()
+    tagger.zero_grad()
+    means = {place: torch.stack(summed).sum(0) / tokens for place, summed in sums.items()}
+
+    def worth(layer: int, part: str) -> Floats:
+        place, kept = (layer, part), tagger.kept[layer]
+        parts = len(kept.heads if part == "ao" else kept.neurons)
+        found: Floats = taylor(torch.cat(terms[place]), torch.cat(slopes[place]), means[place], parts).numpy()
+        return found
+
+    heads, neurons = ([worth(layer, part) for layer in range(len(tagger.kept))] for part in _BEHIND)
+    return Importance(heads, neurons), means
 
 
 Talk = dict[bool, list[str]]
@@ -378,7 +491,13 @@ def train_recogniser(folder: Path, embedder: str) -> None:
     print(f"recogniser: {len(messages)} messages, {sum(len(message.texts) for message in messages)} sentences")
     inputs = opened(packaged_model())
     looks = glance(messages, inputs)
-    tagger = train(examples, inputs, lambda tokens: inputs.glances(tokens) @ looks)
+
+    def likely(tokens: Sequence[list[int]]) -> Floats:
+        return inputs.glances(tokens) @ looks
+
+    train(tagger := Tagger(inputs.file, whole(inputs.file)), examples, inputs, likely, EPOCHS, SEED)
+    for stage, (share, epochs) in enumerate(SHARES, 1):
+        train(tagger := pruned(tagger, examples, inputs, likely, share), examples, inputs, likely, epochs, SEED + stage)
     kept = {**_kept(tagger), "glance": torch.from_numpy(looks).half()}
     # As it is used: rounded factors, int8 matrices.
     held = _as_used(kept, embedder, trained_on)
@@ -388,7 +507,6 @@ def train_recogniser(folder: Path, embedder: str) -> None:
         "kinds": json.dumps(KINDS),
         "examples": trained_on,
         "scale": str(SCALE),
-        "layers": str(LAYERS),
         "threshold": str(threshold),
     }
     path = folder / recogniser.WEIGHTS
@@ -411,7 +529,7 @@ def _threshold(held: recogniser.Weights, kept_back: Sequence[Judged]) -> float:
     everyday = everyday_messages(kept_back=True)
     talk = [(said.speaker, said.texts, False) for said in everyday if said.texts and all(said.nothing)]
     groups, messages, asks = zip(*own, *talk, strict=True)
-    encoder = AdaptedE5(held.adapter, held.layers)
+    encoder = AdaptedE5(held.adapter)
     read = [recogniser.probabilities(encoder, held, texts)[1] for texts in messages]
     said = np.array([probabilities[:, standing].sum(axis=1).max() for probabilities in read])
     true = np.array(asks)
@@ -428,11 +546,10 @@ def _texts(message: str) -> tuple[str, ...]:
 
 
 def _as_used(kept: dict[str, torch.Tensor], embedder: str, examples: str) -> recogniser.Weights:
-    tensors = {name: tensor.float().numpy() for name, tensor in kept.items()}
-    names = [name[:-2] for name in tensors if name.endswith(".A")]
-    adapter = Adapter(SCALE, {name: (tensors[f"{name}.A"], tensors[f"{name}.B"]) for name in names})
-    layer = Softmax(embedder, KINDS, (), tensors["matrix"], tensors["bias"], 0.5, examples)
-    return recogniser.Weights(layer, adapter, LAYERS, tensors["glance"])
+    tensors = {name: tensor.numpy() for name, tensor in kept.items()}
+    matrix, bias = (tensors[name].astype(np.float32) for name in ("matrix", "bias"))
+    layer = Softmax(embedder, KINDS, (), matrix, bias, 0.5, examples)
+    return recogniser.Weights(layer, recogniser.adapter_of(tensors, SCALE), tensors["glance"].astype(np.float32))
 
 
 def glance(messages: Sequence[Judged], inputs: E5Inputs) -> Floats:
@@ -451,14 +568,20 @@ def glance(messages: Sequence[Judged], inputs: E5Inputs) -> Floats:
 
 
 def _kept(tagger: Tagger) -> dict[str, torch.Tensor]:
-    """What was learnt, by the names of the packaged matrices, in half precision: it needs no more."""
+    """What was learnt and what is left, by the names of the packaged tensors, in half precision: it needs no more."""
     found: dict[str, Any] = {"matrix": tagger.out.weight, "bias": tagger.out.bias}
-    for layer, module in enumerate(tagger.encoder.encoder.layer):
-        for short, long in _MATRICES.items():
-            adapted: Any = module.get_submodule(long)
-            found[f"l{layer}.{short}.w.A"] = adapted.lora_A["default"].weight
-            found[f"l{layer}.{short}.w.B"] = adapted.lora_B["default"].weight
-    return {name: tensor.detach().to(torch.float16).contiguous() for name, tensor in found.items()}
+    for layer in range(len(tagger.kept)):
+        for part in _MATRICES:
+            adapted = tagger.part(layer, part)
+            found[f"l{layer}.{part}.w.A"] = adapted.lora_A["default"].weight
+            found[f"l{layer}.{part}.w.B"] = adapted.lora_B["default"].weight
+            if part in _BEHIND:
+                found[f"l{layer}.{part}.b"] = adapted.base_layer.bias
+    tensors = {name: tensor.detach().to(torch.float16).contiguous() for name, tensor in found.items()}
+    for layer, kept in enumerate(tagger.kept):
+        tensors[f"l{layer}.heads"] = torch.from_numpy(kept.heads).to(torch.int16)
+        tensors[f"l{layer}.neurons"] = torch.from_numpy(kept.neurons).to(torch.int16)
+    return tensors
 
 
 def _count_rules(messages: Sequence[Judged], path: Path, examples: str) -> None:

@@ -1,9 +1,10 @@
 """What kind of sentence the words of a person are: a standing instruction, one for this task only, a report, talk …
 
-The second stage of `governance.instructions`, behind the rules. The lower layers of the default embedder's encoder,
-changed by a small adapter, read the sentences of a message beside one another, since whether "keep it short" is meant
-to last often stands in the sentence before; a linear layer tells of each sentence what kind it is. Of a long message
-those sentences are read that at a glance look most like asking for something. Knows nothing about what is in force.
+The second stage of `governance.instructions`, behind the rules. What an adapter leaves of the lower layers of the
+default embedder's encoder, changed, reads the sentences of a message beside one another, since whether "keep it short"
+is meant to last often stands in the sentence before; a linear layer tells of each sentence what kind it is. Of a long
+message those sentences are read that at a glance look most like asking for something. Knows nothing about what is in
+force.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import safe_open
 
 from governance.softmax import Floats, Softmax
-from retrieval.embedding.adapter import Adapter
+from retrieval.embedding.adapter import Adapter, Kept
 from retrieval.embedding.base import Embedder
 
 if TYPE_CHECKING:
@@ -79,13 +81,12 @@ class Reading:
 class Weights:
     """The packaged weights: the linear layer over what the encoder says of a sentence, and the encoder's adapter.
 
-    The layer's embedder is the one whose encoder is changed; it sees no cues. Of the encoder the lowest `layers` are
-    used. `glance` weighs `AdaptedE5.glances`, which tells what is worth reading.
+    The layer's embedder is the one whose encoder is changed; it sees no cues. `glance` weighs `AdaptedE5.glances`,
+    which tells what is worth reading.
     """
 
     layer: Softmax
     adapter: Adapter
-    layers: int
     glance: Floats
 
 
@@ -94,19 +95,31 @@ def weights() -> Weights:
     """Read the packaged weights. Raises FileNotFoundError or SafetensorError when they are missing or damaged."""
     with as_file(files("governance") / "weights" / WEIGHTS) as path, safe_open(path, framework="numpy") as held:
         told = held.metadata()
-        tensors = {name: held.get_tensor(name).astype(np.float32) for name in held.keys()}  # noqa: SIM118
-    changed = sorted({name.rpartition(".")[0] for name in tensors if name.endswith((".A", ".B"))})
-    adapter = Adapter(float(told["scale"]), {name: (tensors[f"{name}.A"], tensors[f"{name}.B"]) for name in changed})
+        tensors = {name: held.get_tensor(name) for name in held.keys()}  # noqa: SIM118
     layer = Softmax(
         told["embedder"],
         tuple(json.loads(told["kinds"])),
         (),
-        tensors["matrix"],
-        tensors["bias"],
+        tensors["matrix"].astype(np.float32),
+        tensors["bias"].astype(np.float32),
         float(told["threshold"]),
         told["examples"],
     )
-    return Weights(layer, adapter, int(told["layers"]), tensors["glance"])
+    return Weights(layer, adapter_of(tensors, float(told["scale"])), tensors["glance"].astype(np.float32))
+
+
+def adapter_of(tensors: Mapping[str, NDArray[Any]], scale: float) -> Adapter:
+    """The adapter among the tensors of a weights file, by their names."""
+    layers = sum(name.endswith(".heads") for name in tensors)
+    kept = [
+        Kept(*(tensors[f"l{layer}.{part}"].astype(np.int64) for part in ("heads", "neurons")))
+        for layer in range(layers)
+    ]
+    floats = {name: tensor.astype(np.float32) for name, tensor in tensors.items()}
+    changed = sorted(name.removesuffix(".A") for name in floats if name.endswith(".A"))
+    factors = {name: (floats[f"{name}.A"], floats[f"{name}.B"]) for name in changed}
+    biases = {name: tensor for name, tensor in floats.items() if name.endswith(".b")}
+    return Adapter(tuple(kept), scale, factors, biases)
 
 
 _opening = threading.Lock()
@@ -118,8 +131,7 @@ def _opened() -> AdaptedE5:
     from retrieval.embedding.e5_adapted import AdaptedE5
 
     # Two threads read a long message in two thirds of the time of one; more have too little to do.
-    held = weights()
-    return AdaptedE5(held.adapter, held.layers, threads=2)
+    return AdaptedE5(weights().adapter, threads=2)
 
 
 def _encoder() -> AdaptedE5:

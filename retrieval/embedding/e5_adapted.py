@@ -1,9 +1,9 @@
-"""The lower layers of multilingual-e5-small changed by a small adapter: a vector for each sentence of a short text.
+"""What an adapter leaves of multilingual-e5-small's lower layers, changed: a vector for each sentence of a short text.
 
 What a sentence means often stands in its neighbours: the sentences of a text go through the encoder together, and each
-one's vector is the mean over its own tokens. An adapter holds low-rank changes of some of the encoder's matrices, which
-are added to the packaged ones when it is opened. Time grows with the tokens, so only so many go through at once; which
-of a longer text is the caller's choice, for which there are `glances`. Knows nothing about what the vectors are for.
+one's vector is the mean over its own tokens. The adapter's changes are made to the packaged weights when it is opened.
+Time grows with the tokens, so only so many go through at once; which of a longer text is the caller's choice, for which
+there are `glances`. Knows nothing about what the vectors are for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.embedding.adapter import Adapter
+from retrieval.embedding.adapter import Adapter, parts_of
 from retrieval.embedding.base import Vectors
 from retrieval.embedding.e5 import QUERY_PREFIX, packaged_model
 from retrieval.embedding.e5_graph import E5Graph
@@ -29,20 +29,30 @@ _WINDOW_TOKENS = 62
 
 
 class AdaptedWeights:
-    """The tensors of a model file under an adapter; of its layers the lowest `layers`."""
+    """The tensors of a model file under an adapter: of its lowest layers what the adapter keeps, changed."""
 
-    def __init__(self, file: E5File, adapter: Adapter, layers: int) -> None:
-        self.shape = replace(file.shape, layers=layers)
+    def __init__(self, file: E5File, adapter: Adapter) -> None:
+        self.shape = replace(file.shape, layers=len(adapter.layers))
         self._file = file
         self._adapter = adapter
 
+    def widths(self, layer: int) -> tuple[int, int]:
+        """How many attention heads and how many feed-forward neurons are left of a layer."""
+        kept = self._adapter.layers[layer]
+        return len(kept.heads), len(kept.neurons)
+
     def floats(self, name: str) -> NDArray[np.float32]:
-        """A vector: no adapter changes one."""
-        return self._file.floats(name)
+        """A vector: of a layer what is left of it."""
+        packaged = self._file.floats(name)
+        return packaged if name.startswith("emb.") else self._adapter.bias(name, packaged, self.shape.head_size)
 
     def matrix(self, name: str, rows: int) -> NDArray[np.float32]:
-        """A matrix with its change added, shape (rows, columns)."""
-        return self._adapter.changed(name, self._file.matrix(name, rows))
+        """What is left of a matrix, shape (rows, columns). Raises ValueError when it has not that many rows."""
+        packaged = self.shape.feed_forward if parts_of(name)[1] == "fi" else self.shape.hidden
+        found = self._adapter.matrix(name, self._file.matrix(name, packaged), self.shape.head_size)
+        if len(found) != rows:
+            raise ValueError(f"{name} has {len(found)} rows, not {rows}.")
+        return np.ascontiguousarray(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +85,11 @@ def _start(inputs: E5Inputs) -> list[int]:
 class AdaptedE5:
     """The encoder in OpenVINO with int8 weights, under an adapter. Safe between threads."""
 
-    def __init__(self, adapter: Adapter, layers: int, threads: int | None = None) -> None:
+    def __init__(self, adapter: Adapter, threads: int | None = None) -> None:
         """Open the packaged model. Raises MissingPackageError or ModelFileError."""
         self._inputs = opened(packaged_model())
         self._dimension = self._inputs.file.shape.hidden
-        self._graph = E5Graph(AdaptedWeights(self._inputs.file, adapter, layers), threads, pooled=False)
+        self._graph = E5Graph(AdaptedWeights(self._inputs.file, adapter), threads, pooled=False)
         self.room = _WINDOW_TOKENS - len(_start(self._inputs))
         """How many tokens of sentences go through at once."""
         # OpenVINO compiles for every length anew, which takes several times as long as a run.

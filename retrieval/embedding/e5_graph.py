@@ -30,6 +30,10 @@ class Weights(Protocol):
 
     shape: E5Shape
 
+    def widths(self, layer: int) -> tuple[int, int]:
+        """How many attention heads and how many feed-forward neurons a layer has."""
+        ...
+
     def floats(self, name: str) -> NDArray[np.float32]:
         """A vector, flat."""
         ...
@@ -79,26 +83,27 @@ class _GraphBuilder:
         )
         hidden = self._layer_norm(embedded, "emb.ln")
         for layer in range(self._shape.layers):
-            hidden = self._encoder_layer(hidden, attention_bias, f"l{layer}")
+            hidden = self._encoder_layer(hidden, attention_bias, layer)
         result = self._mean(hidden, mask) if pooled else hidden
         return self._openvino.Model([result], [embedded, mask], "multilingual-e5-small")
 
-    def _encoder_layer(self, hidden: Any, attention_bias: Any, layer: str) -> Any:
-        op, size, wide = self._op, self._shape.hidden, self._shape.feed_forward
-        attended = self._attention(hidden, attention_bias, layer)
+    def _encoder_layer(self, hidden: Any, attention_bias: Any, number: int) -> Any:
+        op, size = self._op, self._shape.hidden
+        heads, neurons = self._weights.widths(number)
+        layer = f"l{number}"
+        attended = self._attention(hidden, attention_bias, layer, heads)
         hidden = self._layer_norm(op.add(hidden, self._linear(attended, f"{layer}.ao", size)), f"{layer}.aln")
-        activated = op.gelu(self._linear(hidden, f"{layer}.fi", wide), "erf")
+        activated = op.gelu(self._linear(hidden, f"{layer}.fi", neurons), "erf")
         return self._layer_norm(op.add(hidden, self._linear(activated, f"{layer}.fo", size)), f"{layer}.oln")
 
-    def _attention(self, hidden: Any, attention_bias: Any, layer: str) -> Any:
-        op, size = self._op, self._shape.hidden
-        query, key, value = (self._split_heads(self._linear(hidden, f"{layer}.{part}", size)) for part in "qkv")
+    def _attention(self, hidden: Any, attention_bias: Any, layer: str, heads: int) -> Any:
+        op, size = self._op, heads * self._shape.head_size
+        query, key, value = (self._split_heads(self._linear(hidden, f"{layer}.{part}", size), heads) for part in "qkv")
         context = op.scaled_dot_product_attention(query, key, value, attention_bias)
         return op.reshape(op.transpose(context, self._axes(0, 2, 1, 3)), self._axes(0, 0, size), True)
 
-    def _split_heads(self, node: Any) -> Any:
-        heads = self._shape.heads
-        split = self._op.reshape(node, self._axes(0, 0, heads, self._shape.hidden // heads), True)
+    def _split_heads(self, node: Any, heads: int) -> Any:
+        split = self._op.reshape(node, self._axes(0, 0, heads, self._shape.head_size), True)
         return self._op.transpose(split, self._axes(0, 2, 1, 3))
 
     def _linear(self, node: Any, name: str, rows: int) -> Any:

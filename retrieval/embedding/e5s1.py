@@ -39,6 +39,11 @@ class E5Shape:
     positions: int
     epsilon: float
 
+    @property
+    def head_size(self) -> int:
+        """Elements of one attention head."""
+        return self.hidden // self.heads
+
 
 @dataclass(frozen=True, slots=True)
 class E5Vocabulary:
@@ -117,6 +122,10 @@ class E5File:
         """The float32 tensor `name`, flat."""
         tensor = self._tensors[name]
         return np.frombuffer(self._data, "<f4", tensor.elements, tensor.offset)
+
+    def widths(self, layer: int) -> tuple[int, int]:
+        """How many attention heads and how many feed-forward neurons a layer has: all alike."""
+        return self.shape.heads, self.shape.feed_forward
 
     def matrix(self, name: str, rows: int) -> NDArray[np.float32]:
         """The 4-bit tensor `name` as float32 of shape (rows, columns)."""

@@ -245,9 +245,7 @@ class TestBadInput:
         self, monkeypatch: pytest.MonkeyPatch, e5: Embedder
     ) -> None:
         opened, real = list[Adapter](), e5_adapted.AdaptedE5
-        monkeypatch.setattr(
-            e5_adapted, "AdaptedE5", lambda adapter, layers, threads: opened.append(adapter) or real(adapter, layers)
-        )
+        monkeypatch.setattr(e5_adapted, "AdaptedE5", lambda adapter, threads: opened.append(adapter) or real(adapter))
         recogniser._opened.cache_clear()
         with ThreadPoolExecutor(2) as pool:
             found = list(pool.map(lambda text: recogniser.read([text], e5), ["Speak French with me."] * 2))
