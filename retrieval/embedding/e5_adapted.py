@@ -24,7 +24,7 @@ from retrieval.embedding.e5s1 import E5File
 
 # Nothing that is judged is said at such length.
 _SENTENCE_TOKENS = 58
-# With the marks of begin and end that is 64, which is read in under 10 ms on two slow cores (docs/decisions/0015).
+# With the marks of begin and end that is 64, as long messages have to be read in 10 ms (docs/decisions/0015, 0016).
 _WINDOW_TOKENS = 62
 
 
