@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from governance.softmax import Floats
-from retrieval.embedding.adapter import Kept
+from retrieval.embedding.adapter import Kept, Places
 
 # Widths are multiples of this, as the kernels of matrix products like them.
 STEP = 64
@@ -45,32 +45,38 @@ def taylor(terms: torch.Tensor, slopes: torch.Tensor, mean: torch.Tensor, parts:
 def left(importance: Importance, hidden: int, head_size: int, budget: float) -> tuple[Kept, ...]:
     """What of each layer is left when all may take so many multiplications for a token.
 
-    A head takes 4 · hidden · head_size, a neuron 2 · hidden. Each layer keeps a head and `STEP` neurons at least; the
-    number of neurons is rounded to multiples of it.
+    Each layer keeps a head and `STEP` neurons at least; the number of neurons is rounded to multiples of it.
     """
-    prices = 4 * hidden * head_size, 2 * hidden
+    prices = _prices(hidden, head_size)
     heads, neurons = [part / prices[0] for part in importance.heads], [part / prices[1] for part in importance.neurons]
     worth = np.concatenate([*heads, *neurons])
     order = np.argsort(-worth, kind="stable")
     spent = np.cumsum(np.repeat(prices, [sum(map(len, heads)), sum(map(len, neurons))])[order])
     least = worth[order[min(int(np.searchsorted(spent, budget)), len(order) - 1)]]
-    counts = [
-        (int((head >= least).sum()), int((neuron >= least).sum())) for head, neuron in zip(heads, neurons, strict=True)
-    ]
     return tuple(
-        Kept(_best(head, max(some, 1)), _best(neuron, _rounded(more)))
-        for head, neuron, (some, more) in zip(heads, neurons, counts, strict=True)
+        Kept(_best(head, max(_reach(head, least), 1)), _best(neuron, _rounded(_reach(neuron, least))))
+        for head, neuron in zip(heads, neurons, strict=True)
     )
 
 
 def multiplications(layers: Sequence[Kept], hidden: int, head_size: int) -> int:
     """How many multiplications the matrices of these layers take for a token."""
-    return sum(len(kept.heads) * 4 * hidden * head_size + len(kept.neurons) * 2 * hidden for kept in layers)
+    head, neuron = _prices(hidden, head_size)
+    return sum(len(kept.heads) * head + len(kept.neurons) * neuron for kept in layers)
+
+
+def _prices(hidden: int, head_size: int) -> tuple[int, int]:
+    """The multiplications of a head (its part of q, k, v and ao) and of a neuron (of fi and fo) for a token."""
+    return 4 * hidden * head_size, 2 * hidden
+
+
+def _reach(worth: Floats, least: float) -> int:
+    return int((worth >= least).sum())
 
 
 def _rounded(count: int) -> int:
     return max(round(count / STEP), 1) * STEP
 
 
-def _best(worth: Floats, count: int) -> Floats:
+def _best(worth: Floats, count: int) -> Places:
     return np.sort(np.argsort(-worth, kind="stable")[:count])
