@@ -167,6 +167,22 @@ class TestMissingParts:
 
 
 class TestTokenizer:
+    @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+    def test_it_starts_no_threads_of_its_own(self) -> None:
+        """Bug class: the threads of one library kept the cores from the next one's."""
+        program = (
+            "import os\n"
+            "from retrieval.embedding.e5 import packaged_model\n"
+            "from retrieval.embedding.e5_inputs import opened\n"
+            "inputs = opened(packaged_model())\n"
+            "before = len(os.listdir('/proc/self/task'))\n"
+            "assert len(inputs.token_ids(['The garden is small.'] * 500)) == 500\n"
+            "assert len(os.listdir('/proc/self/task')) == before\n"
+        )
+        environment = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}
+        root = Path(e5_module.__file__).parents[2]
+        subprocess.run([sys.executable, "-c", program], env=environment, cwd=root, check=True, timeout=PATIENCE)
+
     def test_runs_of_spaces_are_one(self, e5: E5Embedder) -> None:
         assert e5._inputs.tokenizer.normalize("a  \t b　　c") == "a b c"
 
