@@ -1,12 +1,14 @@
 """Train the recogniser: a LoRA adapter on the default embedder's lower layers, a linear layer over kinds of sentence.
 
 First on these layers as they are, then on ever fewer of their heads and neurons, those that matter most for this
-(`pruning`), each time from where the last training ended. Whole messages go through the encoder as they do in use, long
-ones in parts. A sentence that the examples give a kind counts by that kind; one beside it counts as asking nothing, of
-whichever kind. What is worth reading at a glance is a logistic regression on the same sentences. Deterministic for one
-machine and its libraries: the same examples give the same weights. Writes what `governance.recogniser` reads.
+(`pruning`), each time from where the last training ended and also on what the whole says. Whole messages go through the
+encoder as they do in use, long ones in parts. A sentence that the examples give a kind counts by that kind; one beside
+it counts as asking nothing, of whichever kind. What is worth reading at a glance is a logistic regression on the same
+sentences. Deterministic for one machine and its libraries: the same examples give the same weights. Writes what
+`governance.recogniser` reads.
 
-Source: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2022.
+Sources: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2022; Hinton et al., "Distilling the Knowledge
+in a Neural Network", 2015.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 from peft import LoraConfig, inject_adapter_in_model
+from peft.tuners.lora import LoraLayer
 from safetensors.torch import save_file
 from sklearn.linear_model import LogisticRegression
 from torch import nn
@@ -50,8 +53,8 @@ SEED = 20261201
 # Of twelve: six take half the time, and no more goes wrong (docs/decisions/0013).
 LAYERS = 6
 # And of their heads and neurons those that matter for this, at such shares of the multiplications one after the other,
-# behind each of which it is trained on for so many epochs (docs/decisions/0016).
-SHARES = ((0.4, 4), (0.28, 3))
+# behind each of which it is trained on for so many epochs (docs/decisions/0016, 0017).
+SHARES = ((0.4, 4), (0.28, 3), (0.2, 2), (0.14, 8))
 # So many batches tell which these are.
 _LOOKED_AT = 220
 RANK = 16
@@ -60,6 +63,10 @@ SMOOTHING = 0.05
 # What a whole window loses counts so much beside what its sentences lose on the average: of many that ask nothing it is
 # the one that looks most like asking that raises a false alarm.
 WINDOWS = 0.5
+# How much what the whole recogniser says is softened for those with fewer heads and neurons to learn from, and what
+# their sentences' vectors count for beside.
+HEAT = 2.0
+VECTORS = 0.5
 # What peft multiplies the product of the factors by: its alpha over the rank.
 SCALE = 2.0
 EPOCHS = 4
@@ -180,11 +187,18 @@ class Tagger(nn.Module):
 
     def forward(self, embedded: torch.Tensor, mask: torch.Tensor, pool: torch.Tensor) -> torch.Tensor:
         """Scores of shape (sentences, kinds); `pool` (sentences, rows * tokens) averages each sentence's tokens."""
+        return self.scores(self.vectors(embedded, mask, pool))
+
+    def vectors(self, embedded: torch.Tensor, mask: torch.Tensor, pool: torch.Tensor) -> torch.Tensor:
+        """A vector for each sentence, of shape (sentences, hidden)."""
         # A processor that does not know bfloat16 takes twenty times as long with it.
         with torch.autocast("cpu", torch.bfloat16, enabled=torch.cpu.get_capabilities().get("avx512_bf16", False)):
             states = self._states(embedded, mask)
-        pooled = pool @ states.float().reshape(-1, states.shape[-1])
-        return self.out(self.drop(pooled))  # type: ignore[no-any-return]
+        return pool @ states.float().reshape(-1, states.shape[-1])
+
+    def scores(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Scores of shape (sentences, kinds)."""
+        return self.out(self.drop(vectors))  # type: ignore[no-any-return]
 
     def _states(self, embedded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         # Token, place and type embeddings are summed already; behind them stands only their layer norm.
@@ -251,10 +265,53 @@ class _Row:
     kinds: tuple[str | None, ...]
 
 
-def train(tagger: Tagger, examples: Examples, inputs: E5Inputs, likely: Likely, number: int, seed: int) -> None:
-    """Train so many epochs on whole messages and, drawn anew for each, half of the slotted ones."""
+class Teacher:
+    """What a tagger says of sentences, for one with fewer heads and neurons to learn. Reads each window once."""
+
+    def __init__(self, tagger: Tagger, inputs: E5Inputs) -> None:
+        self._tagger = tagger
+        self._inputs = inputs
+        self._known = dict[Window, torch.Tensor]()
+
+    @torch.no_grad()
+    def read(self, batches: Sequence[Sequence[_Row]]) -> None:
+        """Read the windows of these batches that were not read yet. Vectors are kept in half precision."""
+        adapted = [part for part in self._tagger.eval().modules() if isinstance(part, LoraLayer)]
+        for part in adapted:
+            part.merge()
+        for batch in batches:
+            rows = list({row.window: row for row in batch if row.window not in self._known}.values())
+            if rows:
+                vectors = self._tagger.vectors(*_tensors(rows, self._inputs)).half()
+                parts = vectors.split([len(row.kinds) for row in rows])
+                self._known.update((row.window, part.clone()) for row, part in zip(rows, parts, strict=True))
+        for part in adapted:
+            part.unmerge()
+
+    @torch.no_grad()
+    def said(self, batch: Sequence[_Row]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores (sentences, kinds) and vectors (sentences, hidden) of windows that were read."""
+        vectors = torch.cat([self._known[row.window] for row in batch]).float()
+        return self._tagger.out(vectors), vectors
+
+
+def train(
+    tagger: Tagger,
+    examples: Examples,
+    inputs: E5Inputs,
+    likely: Likely,
+    number: int,
+    seed: int,
+    teacher: Teacher | None = None,
+) -> None:
+    """Train so many epochs on whole messages and, drawn anew for each, half of the slotted ones.
+
+    With a teacher also on what that one says of each sentence.
+    """
     torch.manual_seed(seed)
     epochs = list(_epochs(examples, inputs, likely, number, seed))
+    if teacher:
+        teacher.read([batch for batches in epochs for batch in batches])
     tagger.train()
     learnt = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(learnt, lr=RATE, weight_decay=0.01)
@@ -263,7 +320,10 @@ def train(tagger: Tagger, examples: Examples, inputs: E5Inputs, likely: Likely, 
     for epoch, batches in enumerate(epochs, 1):
         losses = []
         for batch in batches:
-            loss = loss_of(tagger(*_tensors(batch, inputs)), [row.kinds for row in batch])
+            vectors = tagger.vectors(*_tensors(batch, inputs))
+            loss = loss_of(scores := tagger.scores(vectors), [row.kinds for row in batch])
+            if teacher:
+                loss = loss + taught_loss(scores, vectors, *teacher.said(batch))
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(learnt, 1.0)
@@ -474,6 +534,20 @@ def _window_loss(logs: torch.Tensor, windows: Sequence[tuple[str | None, ...]]) 
     return _mean(losses, logs)
 
 
+def taught_loss(
+    scores: torch.Tensor, vectors: torch.Tensor, told: torch.Tensor, told_vectors: torch.Tensor
+) -> torch.Tensor:
+    """What scores (sentences, kinds) and vectors (sentences, hidden) lose on those of a teacher.
+
+    The Kullback-Leibler divergence of both softened (Hinton et al., 2015, section 2), times the square of `HEAT` as
+    there, and the mean squared distance in parts of the variance.
+    """
+    logs, told_logs = (torch.log_softmax(each / HEAT, 1) for each in (scores, told))
+    apart = nn.functional.kl_div(logs, told_logs, reduction="batchmean", log_target=True)
+    distance = ((vectors - told_vectors) ** 2).mean() / told_vectors.var(0, correction=0).mean().clamp_min(1e-6)
+    return HEAT**2 * apart + VECTORS * distance
+
+
 def _mean(losses: Sequence[torch.Tensor], logs: torch.Tensor) -> torch.Tensor:
     # Of nothing zero, with a gradient.
     return torch.stack(list(losses)).mean() if losses else logs.sum() * 0
@@ -496,8 +570,10 @@ def train_recogniser(folder: Path, embedder: str) -> None:
         return inputs.glances(tokens) @ looks
 
     train(tagger := Tagger(inputs.file, whole(inputs.file)), examples, inputs, likely, EPOCHS, SEED)
+    teacher = Teacher(tagger, inputs)
     for stage, (share, epochs) in enumerate(SHARES, 1):
-        train(tagger := pruned(tagger, examples, inputs, likely, share), examples, inputs, likely, epochs, SEED + stage)
+        tagger = pruned(tagger, examples, inputs, likely, share)
+        train(tagger, examples, inputs, likely, epochs, SEED + stage, teacher)
     kept = {**_kept(tagger), "glance": torch.from_numpy(looks).half()}
     # As it is used: rounded factors, int8 matrices.
     held = _as_used(kept, embedder, trained_on)

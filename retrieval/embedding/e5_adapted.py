@@ -59,7 +59,7 @@ class AdaptedWeights:
 class Window:
     """The tokens of sentences that go through the encoder together, and for each where its own begin and end."""
 
-    ids: list[int]
+    ids: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
 
 
@@ -74,7 +74,7 @@ def window_of(sentences: Sequence[list[int]], inputs: E5Inputs) -> Window:
     for tokens in sentences:
         spans.append((len(ids), len(ids) + len(tokens)))
         ids += tokens
-    return Window(ids, tuple(spans))
+    return Window(tuple(ids), tuple(spans))
 
 
 @cache

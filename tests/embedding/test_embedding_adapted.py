@@ -13,11 +13,14 @@ from benchmarks import recogniser_training
 from benchmarks.examples import Example
 from benchmarks.pruning import multiplications
 from benchmarks.recogniser_training import (
+    HEAT,
     KINDS,
+    VECTORS,
     WINDOWS,
     Examples,
     Judged,
     Tagger,
+    Teacher,
     _kept,
     _Row,
     _rows,
@@ -27,6 +30,8 @@ from benchmarks.recogniser_training import (
     loss_of,
     parts_of,
     pruned,
+    taught_loss,
+    train,
     whole,
 )
 from governance import recogniser
@@ -196,7 +201,7 @@ class TestSentences:
     def test_every_sentence_has_its_own_tokens_in_order(self, file: E5File) -> None:
         inputs = E5Inputs(file)
         window = window_of(tokens_of(TEXTS, inputs), inputs)
-        assert [window.ids[start:end] for start, end in window.spans] == inputs.token_ids(TEXTS)
+        assert [list(window.ids[start:end]) for start, end in window.spans] == inputs.token_ids(TEXTS)
 
     def test_there_is_room_for_so_much_and_a_sentence_is_cut(self, file: E5File, plain: AdaptedE5) -> None:
         tokens = plain.tokens(["The garden is small. " * 30] * 3)
@@ -275,6 +280,57 @@ class TestLoss:
         logs = said({"talk": 1.0}).requires_grad_()
         (loss := loss_of(logs, [(None,)])).backward()
         assert loss == 0 and logs.grad is not None and not logs.grad.any()
+
+
+class TestTeacher:
+    """Bug class: what is left of an encoder learnt again only what the labels say, not what the whole says."""
+
+    def test_who_says_the_same_loses_nothing(self) -> None:
+        scores, vectors = torch.randn(5, len(KINDS)), torch.randn(5, 384)
+        assert taught_loss(scores + 7, vectors, scores, vectors).item() == pytest.approx(0, abs=1e-5)
+
+    def test_it_is_the_divergence_of_what_both_say_softened(self) -> None:
+        ours, theirs, vectors = torch.randn(3, len(KINDS)), torch.randn(3, len(KINDS)), torch.randn(3, 384)
+        own, told = (np.exp(scores.numpy() / HEAT) for scores in (ours, theirs))
+        own, told = (each / each.sum(1, keepdims=True) for each in (own, told))
+        expected = HEAT**2 * (told * np.log(told / own)).sum(1).mean()
+        assert taught_loss(ours, vectors, theirs, vectors).item() == pytest.approx(expected, rel=1e-4)
+
+    def test_vectors_count_in_parts_of_their_variance(self) -> None:
+        scores, vectors = torch.randn(4, len(KINDS)), torch.randn(4, 384)
+        for size in (1, 100):
+            loss = taught_loss(scores, size * vectors.mean(0).expand(4, -1), scores, size * vectors)
+            assert loss.item() == pytest.approx(VECTORS, rel=1e-3)
+
+    def test_each_window_has_the_vectors_of_its_own_sentences(self, file: E5File, tagger: Tagger) -> None:
+        inputs = E5Inputs(file)
+        windows = [window_of(tokens_of(texts, inputs), inputs) for texts in (TEXTS, TEXTS[::-1], TEXTS[:1])]
+        rows = [_Row(window, (None,) * len(window.spans)) for window in windows]
+        before = [tagger.vectors(*_tensors([row], inputs)).detach() for row in rows]
+        teacher = Teacher(tagger, inputs)
+        teacher.read([rows[:2], [rows[2], rows[2]]])
+        teacher.read([rows[1:]])
+        scores, vectors = teacher.said(rows[::-1])
+        assert torch.allclose(vectors, torch.cat(before[::-1]), atol=2e-2)
+        assert torch.allclose(scores, tagger.scores(vectors), atol=1e-5)
+        # And it is as it was.
+        assert torch.allclose(tagger.vectors(*_tensors([rows[0]], inputs)), before[0], atol=1e-4)
+
+    def test_a_pupil_comes_nearer_to_it(self, file: E5File, tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of sentences of which nothing is known there is nothing else to learn from."""
+        monkeypatch.setattr(recogniser_training, "everyday_talk", lambda: {False: [], True: []})
+        inputs = E5Inputs(file)
+        examples = Examples([], [Judged((text,), (None,)) for text in TEXTS] * 11, [])
+        pupil = Tagger(file, tuple(Kept(np.arange(3), np.arange(64)) for _ in LAYERS))
+        row = _Row(window_of(tokens_of(TEXTS[1:2], inputs), inputs), (None,))
+
+        def distance() -> float:
+            ours, theirs = (model.eval().vectors(*_tensors([row], inputs)) for model in (pupil, tagger))
+            return (ours - theirs).norm().item()
+
+        before = distance()
+        train(pupil, examples, inputs, lambda ids: np.zeros(len(ids), np.float32), 4, 1, Teacher(tagger, inputs))
+        assert distance() < 0.8 * before
 
 
 def said(*sentences: dict[str, float]) -> torch.Tensor:
