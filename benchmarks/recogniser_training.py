@@ -67,6 +67,8 @@ WINDOWS = 0.5
 # their sentences' vectors count for beside.
 HEAT = 2.0
 VECTORS = 0.5
+# A sentence alone has no variance, and few that are alike have little; among many it is 0.12.
+_LEAST_VARIANCE = 0.05
 # What peft multiplies the product of the factors by: its alpha over the rank.
 SCALE = 2.0
 EPOCHS = 4
@@ -544,8 +546,8 @@ def taught_loss(
     """
     logs, told_logs = (torch.log_softmax(each / HEAT, 1) for each in (scores, told))
     apart = nn.functional.kl_div(logs, told_logs, reduction="batchmean", log_target=True)
-    distance = ((vectors - told_vectors) ** 2).mean() / told_vectors.var(0, correction=0).mean().clamp_min(1e-6)
-    return HEAT**2 * apart + VECTORS * distance
+    variance = told_vectors.var(0, correction=0).mean().clamp_min(_LEAST_VARIANCE)
+    return HEAT**2 * apart + VECTORS * ((vectors - told_vectors) ** 2).mean() / variance
 
 
 def _mean(losses: Sequence[torch.Tensor], logs: torch.Tensor) -> torch.Tensor:

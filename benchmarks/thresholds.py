@@ -8,7 +8,7 @@ import numpy as np
 
 from governance.softmax import Floats
 
-# What is six times likelier not to be one is not taken for one.
+# What is nearly six times likelier not to be one is not taken for one.
 THRESHOLDS = np.round(np.arange(0.15, 0.91, 0.05), 2)
 # Missing an instruction loses it, a false one can be retired (REA, section 4.5).
 _BETA = 2.0

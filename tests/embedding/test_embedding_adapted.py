@@ -302,6 +302,11 @@ class TestTeacher:
             loss = taught_loss(scores, size * vectors.mean(0).expand(4, -1), scores, size * vectors)
             assert loss.item() == pytest.approx(VECTORS, rel=1e-3)
 
+    def test_a_sentence_alone_counts_no_more_than_among_others(self) -> None:
+        """Bug class: divided by the variance of one, which is none, the last batch outweighed all before it."""
+        scores, vectors = torch.randn(1, len(KINDS)), torch.randn(1, 384)
+        assert taught_loss(scores, vectors + 0.1, scores, vectors).item() < VECTORS
+
     def test_each_window_has_the_vectors_of_its_own_sentences(self, file: E5File, tagger: Tagger) -> None:
         inputs = E5Inputs(file)
         windows = [window_of(tokens_of(texts, inputs), inputs) for texts in (TEXTS, TEXTS[::-1], TEXTS[:1])]
